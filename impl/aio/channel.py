@@ -1,7 +1,9 @@
 """The channel: a member of a group, for asyncio applications.
 
     async with Channel.connect("orders", bind="10.0.0.5:7001", initial_hosts=[...]) as channel:
-        await channel.send(b"hello")
+        await channel.send(b"hello")                       # to all, in one order
+        await channel.send(b"you alone", to=member)        # to a member of the view
+        replies = await channel.call(b"how are you?")      # which on_call= answers
         async for message in channel:
             print(message.sender, message.payload)
 
@@ -26,35 +28,32 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Unpack
 
-from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout, WouldBlock
+from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.stack.reports import Left, Report, ViewInstalled
+from raincheck.impl.stack.reports import CallOver, Left, Report, Requested, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
 from .callbacks import Callbacks
 from .connect import ChannelConfig, ChannelSettings
-from .connected import Connected
 from .connecting import Connecting
 from .driver import Driver
 from .events import Excluded, MessageOrEvent, view_change
 from .inbox import Inbox
-from .payloads import Payload, all_as_bytes, as_bytes
 from .readers import Readers
 from .rejoining import Backoff, next_life
+from .sending import Sending
 from .state_callbacks import StateNotTransferred
-from .waiting import Turns
 
 _log = logging.getLogger("raincheck")
-_ALL = 1 << 62  # more bytes than there is ever room for
 
 
-class Channel(Connected[Driver]):
+class Channel(Sending):
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
 
     def __init__(
@@ -65,9 +64,7 @@ class Channel(Connected[Driver]):
         inbox = Inbox(
             config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
         )
-        super().__init__(driver, inbox, of="group", key=config.key)
-        self._config = config
-        self._turns = Turns()
+        super().__init__(config, driver, inbox)
         self._live(config, stack, driver)
         self._backoff = Backoff()
         self._returning: asyncio.Task[None] | None = None
@@ -123,15 +120,15 @@ class Channel(Connected[Driver]):
 
     def _live(self, config: ChannelConfig, stack: Stack, driver: Driver) -> None:
         """Begin a life with that stack."""
-        self._stack, self._driver = stack, driver
+        self._send_by(stack, driver, config)
         stack.tells_idle(self._inbox.idle)
-        driver.on_settled = self._let_go
         self._callbacks = Callbacks(config, stack, driver, self._inbox)
 
     def _excluded(self, reason: str) -> None:
         """Come back as another incarnation."""
         _log.warning("%s is excluded and joins again: %s", self.address, reason)
         self._away = True
+        self._calls.lost(reason)
         self._inbox.tell(Excluded(reason), lambda: self._call_excluded(reason))
         before = self._returning
         if before is not None and before is not asyncio.current_task():
@@ -145,6 +142,7 @@ class Channel(Connected[Driver]):
     async def _come_back(self) -> None:
         """Begin the next life, after a pause."""
         old = self._driver
+        await self._calls.close()
         await self._callbacks.close()
         old.end_trace()
         await asyncio.sleep(self._backoff.next(asyncio.get_running_loop().time()))
@@ -202,6 +200,7 @@ class Channel(Connected[Driver]):
             self._returning.cancel()
             await asyncio.gather(self._returning, return_exceptions=True)
         try:
+            await self._calls.close()
             await self._callbacks.close()
         finally:
             await self._driver.close()
@@ -224,134 +223,6 @@ class Channel(Connected[Driver]):
 
     def _gone(self) -> Left:
         return Left()
-
-    # sending
-
-    async def send(self, payload: Payload, *, timeout: float | None = None) -> None:
-        """Multicast one message; wait while the group takes no more.
-
-        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. A
-        message that does not fit into one bundle goes in fragments: it is delivered here when this
-        returns, and may be delivered though this is cancelled at the very end. Messages of other
-        tasks come between its fragments.
-
-        Raises NotMember with the reason once this member is out of the group, MessageTooLarge
-        above `max_message`, and TypeError for what is not like bytes.
-        """
-        payload = as_bytes(payload)
-        if self._left is not None:
-            self._alive()
-        if len(payload) > self._stack.max_whole:
-            await self._send_large(payload, timeout)
-            return
-        if self._driver.kept_waiting and not self._turns.taken:
-            await asyncio.sleep(0)
-        if self._turns.taken or not self._stack.writable:
-            await self._room(len(payload) + 4, timeout)
-        self._stack.send(payload)
-        self._driver.run_soon()
-
-    async def send_many(self, payloads: Sequence[Payload], *, timeout: float | None = None) -> None:
-        """Multicast several messages, in this order; wait while the group takes no more.
-
-        Other messages may come between them. Cancelled, the first few of them were sent.
-        """
-        messages = all_as_bytes(payloads)
-        self._alive()
-        if messages and max(map(len, messages)) > self._stack.max_whole:
-            for message in messages:
-                await self.send(message, timeout=timeout)
-            return
-        if self._driver.kept_waiting and not self._turns.taken:
-            await asyncio.sleep(0)
-        wait = self._turns.taken or not self._stack.writable
-        taken = 0 if wait else self._driver.send(messages)
-        while taken < len(messages):
-            await self._room(_ALL, timeout)
-            taken += self._driver.send(messages[taken:])
-
-    async def _send_large(self, payload: bytes, timeout: float | None) -> None:
-        """Send a message in fragments, and wait until it is delivered here."""
-        stack, what = self._stack, f"sending {len(payload)} bytes"
-        number = stack.send_large(payload)
-        self._driver.run_soon()
-
-        def done() -> bool:
-            if self._stack is not stack:
-                raise NotMember(f"{stack.address} was excluded while it was {what}")
-            return not stack.under_way(number)
-
-        async def wait(limit: float | None) -> None:
-            await self._until(done, what, limit)
-
-        try:
-            await self._unless_starved(wait, what, timeout)
-        except BaseException:
-            if stack.give_up(number) and self._stack is stack:
-                self._driver.run_soon()
-            raise
-
-    async def drain(self, *, timeout: float | None = None) -> None:
-        """Wait until all that was sent here has been delivered here."""
-        what = "delivering what was sent"
-
-        async def wait(limit: float | None) -> None:
-            await self._until(lambda: self._stack.pending == 0, what, limit)
-
-        await self._unless_starved(wait, what, timeout)
-
-    async def _room(self, size: int, timeout: float | None) -> None:
-        """Wait until there is room for so many bytes, behind those who waited before."""
-
-        async def wait(limit: float | None) -> None:
-            try:
-                async with asyncio.timeout(limit):
-                    self._alive()
-                    await self._turns.wait(size)
-                    while not self._stack.writable:
-                        self._alive()
-                        await self._turns.wait(size)
-                    self._alive()
-            except TimeoutError:
-                assert limit is not None
-                raise WaitTimeout(f"{self.address}: sending", limit, self.missing) from None
-
-        try:
-            await self._unless_starved(wait, "sending", timeout)
-        except BaseException:
-            self._let_go()  # the room that it might have had is another one's
-            raise
-
-    def _let_go(self) -> None:
-        """Let senders go on for which there is room; all of them once the member has ended."""
-        self._turns.let_go(self._stack.room if self._left is None else float("inf"))
-
-    async def _unless_starved(
-        self, wait: Callable[[float | None], Awaitable[None]], what: str, timeout: float | None
-    ) -> None:
-        """Wait, but not for ever for what itself waits until the waiting task takes messages."""
-        task = asyncio.current_task()
-        if not self._inbox.taken_by(task):
-            await wait(timeout)
-            return
-        left, patience = timeout, self._config.stack.application_timeout / 2
-        while True:
-            try:
-                await wait(patience if left is None else min(left, patience))
-            except WaitTimeout as late:
-                if timeout is not None and left is not None:
-                    left -= patience
-                    if left <= 0:
-                        what = f"{self.address}: {what}"
-                        raise WaitTimeout(what, timeout, late.missing) from None
-                if self._inbox.starved_by(task):
-                    raise WouldBlock(
-                        f"{self.address}: {what} waits for the group, which waits until this task "
-                        f"takes the messages that fill its inbox; take them in a task of their "
-                        f"own, or send less"
-                    ) from None
-            else:
-                return
 
     # receiving
 
@@ -409,7 +280,9 @@ class Channel(Connected[Driver]):
 
     def _reported(self, report: Report) -> None:
         if isinstance(report, Batch):
-            self._inbox.put(report)
+            own = self._config.discard_own and report.sender == self.address
+            if not own or report.unicast:
+                self._inbox.put(report)
         elif isinstance(report, ViewInstalled):
             self._view = report.view
             self.view_history.append(report.view)
@@ -422,5 +295,9 @@ class Channel(Connected[Driver]):
                 self._excluded(report.reason)
             else:
                 self._end(report)
+        elif isinstance(report, Requested):
+            self._calls.requested(report)
+        elif isinstance(report, CallOver):
+            self._calls.over(report)
         else:
             self._callbacks.reported(report)

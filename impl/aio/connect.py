@@ -32,10 +32,15 @@ from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
 
+from .events import Request
+from .payloads import Payload
 from .state_callbacks import GetStateCall, SetStateCall
 
 Callback: TypeAlias = Callable[[], Awaitable[None] | None]
 """A function of the application without arguments, or a coroutine function."""
+
+OnCall: TypeAlias = Callable[[Request], Payload | Awaitable[Payload]]
+"""Answers a call; an exception that it raises is told to the caller."""
 
 TRANSPORTS = ("udp", "multicast", "tcp")
 DEFAULT_GROUP = "239.192.7.7:45588"
@@ -65,6 +70,8 @@ class ChannelSettings(TypedDict, total=False):
     seed: int | None
     block: Callback | None
     unblock: Callback | None
+    on_call: OnCall | None
+    discard_own: bool
     get_state: GetStateCall | None
     set_state: SetStateCall | None
     key: KeySource
@@ -113,6 +120,12 @@ class ChannelConfig:
     what is half done. It may still send; what is sent later waits until `unblock`."""
     unblock: Callback | None = None
     """Called when the group goes on."""
+    on_call: OnCall | None = None
+    """Answers the calls of members: it is called with each `Request`, and returns the answer or a
+    coroutine of one. An exception that it raises is told to the caller."""
+    discard_own: bool = False
+    """Whether this member is not given what it multicasts itself, nor asked by its own calls of
+    all. Unicasts and calls that name it do come."""
     get_state: GetStateCall | None = None
     """Gives the application's state to a member that joins; see `state_desk`."""
     set_state: SetStateCall | None = None
@@ -171,6 +184,8 @@ class ChannelConfig:
             stack.ask_to_block()
         if self.set_state is not None:
             stack.want_state(0.0)
+        if self.discard_own:
+            stack.ignore_own()
         return stack, writer
 
     async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:

@@ -146,10 +146,14 @@ class Connected(ABC, Generic[D]):
             self._left = left
             self._inbox.close(left.reason, left.cause)
 
+    @property
+    def _why_left(self) -> str:
+        reason = self._left.reason if self._left is not None else ""
+        return reason or f"{self.address} has left the {self._of}"
+
     def _alive(self) -> None:
         if self._left is not None:
-            reason = self._left.reason or f"{self.address} has left the {self._of}"
-            raise NotMember(reason) from self._left.cause
+            raise NotMember(self._why_left) from self._left.cause
 
     def _fail(self, what: str, problem: BaseException) -> None:
         """End the member, because its application cannot go on."""

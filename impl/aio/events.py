@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Address, Message, View
 from raincheck.impl.stack.departures import LEFT
-from raincheck.impl.stack.reports import ViewInstalled
+from raincheck.impl.stack.reports import Requested, ViewInstalled
+
+from .payloads import Payload, as_bytes
+
+_REASON = 10_000
+"""The most bytes of a reason why a call is not answered."""
 
 
 class ViewChange(NamedTuple):
@@ -47,7 +54,45 @@ class Excluded(NamedTuple):
     reason: str
 
 
-Event: TypeAlias = ViewChange | Blocked | Unblocked | Excluded
+class Request:
+    """A call of a member, which waits for `reply` or `refuse`."""
+
+    __slots__ = ("_answer", "payload", "sender", "unicast", "view")
+
+    def __init__(self, requested: Requested, answer: Callable[[bytes, bool], None]) -> None:
+        self.sender: Address = requested.sender
+        """Who calls."""
+        self.payload: bytes = requested.payload
+        self.view: int = requested.view
+        """The counter of the view in which it is delivered."""
+        self.unicast: bool = requested.unicast
+        """Whether some members are asked, and not all of them in the order of all."""
+        self._answer: Callable[[bytes, bool], None] | None = answer
+
+    def reply(self, payload: Payload) -> None:
+        """Answer; raises RaincheckError if this call was answered before, and MessageTooLarge."""
+        self._once(as_bytes(payload), failed=False)
+
+    def refuse(self, reason: str) -> None:
+        """Say why there is no answer; raises RaincheckError if this call was answered before."""
+        self._once(reason.encode()[:_REASON], failed=True)
+
+    @property
+    def answered(self) -> bool:
+        """Whether `reply` or `refuse` was called."""
+        return self._answer is None
+
+    def _once(self, payload: bytes, *, failed: bool) -> None:
+        if self._answer is None:
+            raise RaincheckError(f"the call of {self.sender} is answered already")
+        self._answer(payload, failed)
+        self._answer = None
+
+    def __repr__(self) -> str:
+        return f"<Request of {self.sender}, {len(self.payload)} bytes, in view {self.view}>"
+
+
+Event: TypeAlias = ViewChange | Blocked | Unblocked | Excluded | Request
 MessageOrEvent: TypeAlias = Message | Event
 
 

@@ -21,11 +21,15 @@ from typing import NamedTuple
 from raincheck.impl.errors import NotMember, RaincheckError
 from raincheck.impl.messages import Batch, Message
 
-from .events import Event, MessageOrEvent, ViewChange
+from .events import Event, MessageOrEvent, Request, ViewChange
 from .waiting import TURN, Signal
 
 _EVENT = 256
 """Bytes that an event counts for in the inbox."""
+
+
+SUPERSEDED = "it was given the group's state, which contains the call"
+"""The reason why a member does not answer a call that waits when it is given the group's state."""
 
 
 class _Note(NamedTuple):
@@ -33,6 +37,7 @@ class _Note(NamedTuple):
 
     call: Callable[[], object]
     event: Event
+    size: int
 
 
 class Inbox:
@@ -48,7 +53,8 @@ class Inbox:
         self._limit = limit
         self._hold, self._release = hold, release
         self._batches: deque[Batch | _Note] = deque()
-        self._by_events = False  # the application reads events, and not messages alone
+        self.by_events = False
+        """Whether the application reads events, and not messages alone."""
         self._view: ViewChange | None = None  # the last one that the application has come to
         self._current: Iterator[Message] = iter(())
         self._arrived = Signal()
@@ -90,14 +96,20 @@ class Inbox:
             return
         self._append(batch, batch.size)
 
-    def tell(self, event: Event, call: Callable[[], object] = lambda: None) -> None:
+    @property
+    def behind(self) -> bool:
+        """Whether the application has to take something before `tell` makes a call."""
+        return bool(self.by_events or self._batches or length_hint(self._current))
+
+    def tell(self, event: Event, call: Callable[[], object] = lambda: None, size: int = 0) -> None:
         """Make a call once the application has taken what was delivered before; now if it has.
 
-        `event` is what the call is about, for an application that reads by `events`.
+        `event` is what the call is about, for an application that reads by `events`, and `size`
+        the bytes of its content.
         """
-        note = _Note(call, event)
-        if self._by_events or self._batches or length_hint(self._current):
-            self._append(note, _EVENT)
+        note = _Note(call, event, size + _EVENT)
+        if self.behind:
+            self._append(note, note.size)
         else:
             self._come_to(note)
 
@@ -149,9 +161,9 @@ class Inbox:
 
     async def events(self) -> AsyncIterator[MessageOrEvent]:
         """Iterate over messages and events, beginning with the view that the reader is in."""
-        if self._by_events:
+        if self.by_events:
             raise RaincheckError("the events are being read already; read them in one place")
-        self._by_events = True
+        self.by_events = True
         try:
             if self._view is not None:
                 yield self._view
@@ -164,7 +176,7 @@ class Inbox:
                     if monotonic() > self._turn_ends:
                         await self._let_go()
         finally:
-            self._by_events = False
+            self.by_events = False
 
     async def consumed(self) -> None:
         """Wait until the application has taken everything and asks for more."""
@@ -172,18 +184,23 @@ class Inbox:
             await self._idle.wait()
 
     async def supersede(self, waiting: asyncio.Task[object] | None) -> None:
-        """Drop all that waits: the state about to be set contains it.
+        """Drop all that waits of what all deliver: the state about to be set contains it.
 
         Then wait until the application is done with what it has, unless it is the task `waiting`
         that has it: that one waits for the state.
         """
-        notes = [each for each in self._batches if not isinstance(each, Batch)]
-        self._batches.clear()
-        self._current = iter(())
+        waiting_now, self._batches = self._batches, deque()
+        self._current = iter([message for message in self._current if message.unicast])
         self.size = 0
-        for note in notes:
-            self.tell(note.event, note.call)
-        if self._held:
+        for each in waiting_now:
+            if isinstance(each, Batch):
+                if each.unicast:
+                    self._append(each, each.size)
+            elif isinstance(each.event, Request) and not each.event.unicast:
+                each.event.refuse(SUPERSEDED)
+            else:
+                self.tell(each.event, each.call, each.size - _EVENT)
+        if self._held and self.size <= self._limit // 2:
             self._held = False
             self._release()
         while self._handed and (waiting is None or self._taker is not waiting):
@@ -209,7 +226,7 @@ class Inbox:
             self._turn_ends = monotonic() + TURN
         taken = self._batches.popleft()
         self._handed = True
-        self.size -= taken.size if isinstance(taken, Batch) else _EVENT
+        self.size -= taken.size
         if self._held and self.size <= self._limit // 2:
             self._held = False
             self._release()

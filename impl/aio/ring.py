@@ -163,7 +163,7 @@ class Ring(Connected[RingDriver]):
         if not self.node.writable:
             await self._until(lambda: self.node.writable, "multicasting", timeout)
         self._alive()
-        self.node.multicast(payload, self._driver.now())
+        self.node.multicast(payload, self._driver.now)
         self._driver.run_soon()
 
     async def drain(self, *, timeout: float | None = None) -> None:

@@ -42,10 +42,6 @@ class RingDriver(Shell[RingReport]):
         """Give the node one input and settle; an input from within a report waits for its end."""
         self._run(step)
 
-    def now(self) -> float:
-        """Return the node's time."""
-        return self._loop.time()
-
     def _run(self, step: Callable[[float], None]) -> None:
         self._steps.append(step)
         if self._running:

@@ -74,6 +74,11 @@ class Shell(ABC, Generic[R]):
         self._run(self._core.start)
 
     @property
+    def now(self) -> float:
+        """The time, as the core is given it."""
+        return self._loop.time()
+
+    @property
     def counters(self) -> dict[str, int]:
         """The core's and, as transport.*, the transport's."""
         counters = dict(self._core.counters)

@@ -191,17 +191,23 @@ class Simulator(Network, VirtualTime):
         """The node's application sends unicasts to a member of its view."""
         node = self[name]
         for payload in payloads:
-            node.stack.send_to(self[to].address, payload)
+            node.stack.send_to(self._member(node, to), payload)
         node.stack.flush(self.now)
         self._settle(node)
 
     def call(self, name: str, payload: bytes, to: Sequence[str] | None = None) -> int:
         """The node's application calls all members, or some; return the call's number."""
         node = self[name]
-        asked = None if to is None else [self[each].address for each in to]
+        asked = None if to is None else [self._member(node, each) for each in to]
         number = node.stack.call(payload, asked, self.now)
+        node.stack.flush(self.now)
         self._settle(node)
         return number
+
+    def _member(self, node: Node, name: str) -> Address:
+        """Return the life of `name` that is in the node's view, else the present one."""
+        here = (member for member in node.stack.members if member.node == name)
+        return next(here, self[name].address)
 
     def leave(self, name: str) -> None:
         """The node leaves."""
@@ -326,6 +332,7 @@ class Simulator(Network, VirtualTime):
             case Requested():
                 node.requested.append(report)
                 self.on_request(node, report)
+                node.stack.flush(self.now)
             case CallOver():
                 node.calls.append(report)
             case Left(reason):

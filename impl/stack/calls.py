@@ -52,10 +52,23 @@ class Replies:
 
 @dataclass(slots=True)
 class _Call:
-    """A call that is not over. Nobody is asked yet while `waiting` is None."""
+    """A call that is not over.
+
+    `waiting` is None until a call of all is delivered here. Others may have it sooner, so that
+    their replies are here before it is known whom it asks.
+    """
 
     waiting: dict[Address, None] | None
     replies: Replies = field(default_factory=Replies)
+
+    def take(self, sender: Address, content: bytes, *, failed: bool) -> None:
+        """Take a reply."""
+        if self.waiting is not None:
+            del self.waiting[sender]
+        if failed:
+            self.replies.failed[sender] = content.decode(errors="replace")
+        else:
+            self.replies.answers[sender] = content
 
 
 class Calls:
@@ -82,7 +95,12 @@ class Calls:
         """Note that a call of all is delivered, in a view of these members."""
         call = self._open.get(number)
         if call is not None and call.waiting is None:
-            call.waiting = dict.fromkeys(members)
+            replies = call.replies
+            call.waiting = {
+                member: None
+                for member in members
+                if member not in replies.answers and member not in replies.failed
+            }
         return self._over([number])
 
     def replied(
@@ -99,13 +117,9 @@ class Calls:
             return "", []
         if sender in call.replies.answers or sender in call.replies.failed:
             return TWICE, []
-        if call.waiting is None or sender not in call.waiting:
+        if call.waiting is not None and sender not in call.waiting:
             return ("" if sender in call.replies.left else NOT_ASKED), []
-        del call.waiting[sender]
-        if failed:
-            call.replies.failed[sender] = content.decode(errors="replace")
-        else:
-            call.replies.answers[sender] = content
+        call.take(sender, content, failed=failed)
         return "", self._over([number])
 
     def install(self, members: Collection[Address]) -> list[int]:
@@ -124,7 +138,9 @@ class Calls:
     def end(self, number: int, members: Iterable[Address]) -> Replies:
         """End a call now: who has not answered is late; `members`, if nobody is asked yet."""
         call = self._open.pop(number)
-        call.replies.late = tuple(members if call.waiting is None else call.waiting)
+        late = members if call.waiting is None else call.waiting
+        here = {*call.replies.answers, *call.replies.failed}
+        call.replies.late = tuple(member for member in late if member not in here)
         return call.replies
 
     def take(self, number: int) -> Replies:

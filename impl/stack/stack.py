@@ -18,9 +18,10 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.handle_timer(now)                # at or after stack.deadline()
     stack.hold(now), stack.release(now)    # a slow application: deliver, and acknowledge, no more
 
-After any of these but `send` and `send_many`, in this order: transmit `poll_datagrams()` (`to`
-empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one
-timer to `deadline()` (None: no timer), and wake who waits for `writable`.
+After any of these but those that send, call or reply (`flush` follows them), in this order:
+transmit `poll_datagrams()` (`to` empty: broadcast; `multicast`: the same to all of `to`), act on
+`poll_reports()`, re-arm the one timer to `deadline()` (None: no timer), and wake who waits for
+`writable` or `room_to`.
 
 Reports: Batch, ViewInstalled, Requested, CallOver, Left, Suspected, Dropped, Stopped; Block,
 Unblock, LatchOpened of FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered
@@ -28,9 +29,9 @@ through `state`.
 
 What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
 `max_whole`, `send_large` above `max_message`; both raise NotMember once the member is leaving or
-out. Before the member has joined, and while
-windows or the latch are closed, what is sent waits in the send buffer. For harnesses: `found`
-instead of `start` makes a founder of a given first view, and `cores` is there to look at.
+out. Before the member has joined, and while windows or the latch are closed, what is sent waits in
+the send buffer. For harnesses: `found` instead of `start` makes a founder of a given first view,
+and `cores` is there to look at.
 `max_bundle` must not exceed the transport's `max_datagram`.
 """
 
@@ -183,9 +184,7 @@ class Stack:
             raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
         for member in to or ():
             self._may_send_to(member, payload)
-        number = self._group.calls.call(payload, to, now)
-        self._pump(now)
-        return number
+        return self._group.calls.call(payload, to, now)
 
     def end_call(self, number: int) -> Replies:
         """End a call whose report CallOver has not come: who has not answered is late."""
@@ -198,7 +197,6 @@ class Stack:
         if len(payload) > self.config.max_message - _CALL_HEAD:
             raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
         self._group.calls.reply(to, number, payload, now, failed=failed)
-        self._pump(now)
 
     def ignore_own(self) -> None:
         """Ask no more this member itself in calls of all."""
@@ -338,6 +336,11 @@ class Stack:
     def view(self) -> View | None:
         """The view that is installed, None before the first."""
         return self._membership.view
+
+    @property
+    def members(self) -> tuple[Address, ...]:
+        """The members of the view that is installed, none before the first."""
+        return self._membership.members
 
     @property
     def endpoints(self) -> list[Endpoint]:

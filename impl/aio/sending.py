@@ -1,0 +1,248 @@
+"""The sending half of a channel: messages to all and to members, and calls.
+
+Whoever sends waits for room in the stack, in turn; the stack has room again when what was sent
+before has left. A task that takes the messages must not wait for ever for room that there will be
+only when it has taken more: it is told so after a while.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+from raincheck.impl.errors import NotMember, WaitTimeout, WouldBlock
+from raincheck.impl.messages import Address
+from raincheck.impl.stack.calls import Replies
+from raincheck.impl.stack.stack import Stack
+
+from .calls import CallDesk
+from .connect import ChannelConfig
+from .connected import Connected
+from .driver import Driver
+from .inbox import Inbox
+from .payloads import Payload, all_as_bytes, as_bytes
+from .waiting import Turns
+
+_ALL = 1 << 62  # more bytes than there is ever room for
+
+
+class Sending(Connected[Driver]):
+    """A member that sends, in each life by another stack."""
+
+    _stack: Stack
+    _calls: CallDesk
+
+    def __init__(self, config: ChannelConfig, driver: Driver, inbox: Inbox) -> None:
+        super().__init__(driver, inbox, of="group", key=config.key)
+        self._config = config
+        self._turns = Turns()
+        self._turns_to: dict[Address, Turns] = {}
+
+    def _send_by(self, stack: Stack, driver: Driver, config: ChannelConfig) -> None:
+        """Send by that stack from now on."""
+        self._stack, self._driver = stack, driver
+        self._calls = CallDesk(stack, driver, self._inbox, config.on_call)
+        driver.on_settled = self._let_go
+
+    async def send(
+        self, payload: Payload, *, to: Address | None = None, timeout: float | None = None
+    ) -> None:
+        """Multicast one message, or send it to one member; wait while the group takes no more.
+
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. A
+        message that does not fit into one bundle goes in fragments: it is delivered here when this
+        returns, and may be delivered though this is cancelled at the very end. Messages of other
+        tasks come between its fragments.
+
+        A message to one member, of any size, is delivered behind those sent to it before, in
+        whatever view that member has then; nothing orders it against multicasts. It is lost if
+        either of the two leaves the view before it has arrived, as the next `ViewChange` says.
+
+        Raises NotMember with the reason once this member is out of the group, NotInView if `to` is
+        no member of the view, MessageTooLarge above `max_message`, and TypeError for what is not
+        like bytes.
+        """
+        payload = as_bytes(payload)
+        if self._left is not None:
+            self._alive()
+        if to is not None:
+            if not self._room_to(to):
+                await self._wait_for_room_to(to, len(payload) + 4, timeout)
+            self._stack.send_to(to, payload)
+            self._driver.run_soon()
+            return
+        if len(payload) > self._stack.max_whole:
+            await self._send_large(payload, timeout)
+            return
+        if self._driver.kept_waiting and not self._turns.taken:
+            await asyncio.sleep(0)
+        if self._turns.taken or not self._stack.writable:
+            await self._room(len(payload) + 4, timeout)
+        self._stack.send(payload)
+        self._driver.run_soon()
+
+    async def send_many(self, payloads: Sequence[Payload], *, timeout: float | None = None) -> None:
+        """Multicast several messages, in this order; wait while the group takes no more.
+
+        Other messages may come between them. Cancelled, the first few of them were sent.
+        """
+        messages = all_as_bytes(payloads)
+        self._alive()
+        if messages and max(map(len, messages)) > self._stack.max_whole:
+            for message in messages:
+                await self.send(message, timeout=timeout)
+            return
+        if self._driver.kept_waiting and not self._turns.taken:
+            await asyncio.sleep(0)
+        wait = self._turns.taken or not self._stack.writable
+        taken = 0 if wait else self._driver.send(messages)
+        while taken < len(messages):
+            await self._room(_ALL, timeout)
+            taken += self._driver.send(messages[taken:])
+
+    async def _send_large(self, payload: bytes, timeout: float | None) -> None:
+        """Send a message in fragments, and wait until it is delivered here."""
+        stack, what = self._stack, f"sending {len(payload)} bytes"
+        number = stack.send_large(payload)
+        self._driver.run_soon()
+
+        def done() -> bool:
+            if self._stack is not stack:
+                raise NotMember(f"{stack.address} was excluded while it was {what}")
+            return not stack.under_way(number)
+
+        async def wait(limit: float | None) -> None:
+            await self._until(done, what, limit)
+
+        try:
+            await self._unless_starved(wait, what, timeout)
+        except BaseException:
+            if stack.give_up(number) and self._stack is stack:
+                self._driver.run_soon()
+            raise
+
+    async def call(
+        self,
+        payload: Payload,
+        to: Address | Iterable[Address] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Replies:
+        """Ask one member, some, or all, and wait for the replies.
+
+        A call of all goes in the order of all: it asks the members of the view in which it is
+        delivered, this one too (unless `discard_own`), each at the same place among the messages.
+        A call of some goes as unicasts. It ends when each of them has answered, has said why not,
+        or has left the view, or after `timeout` seconds; the `Replies` say which. What is asked of
+        a member may be done though its answer is late.
+
+        Raises NotMember when this member is or gets out of the group, NotInView if somebody who is
+        asked is no member of the view, WaitTimeout if not even the request could be sent in time,
+        MessageTooLarge, TypeError.
+        """
+        content = as_bytes(payload)
+        asked = None if to is None else (to,) if isinstance(to, Address) else tuple(set(to))
+        ends = None if timeout is None else self._driver.now + timeout
+        self._alive()
+        if asked == ():
+            return Replies()
+        for member in asked or ():
+            if not self._room_to(member):
+                await self._wait_for_room_to(member, len(content) + 4, timeout)
+        if asked is None and (self._turns.taken or not self._stack.writable):
+            await self._room(len(content) + 4, timeout)
+        call = self._calls.begin(content, asked)
+        try:
+            left = None if ends is None else max(0.0, ends - self._driver.now)
+            await self._unless_starved(call.wait, "calling", left)
+        except WaitTimeout:
+            pass  # the replies say who is late
+        except BaseException:
+            call.end()
+            raise
+        return call.end()
+
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Wait until all that was sent here has been delivered here."""
+        what = "delivering what was sent"
+
+        async def wait(limit: float | None) -> None:
+            await self._until(lambda: self._stack.pending == 0, what, limit)
+
+        await self._unless_starved(wait, what, timeout)
+
+    async def _room(self, size: int, timeout: float | None) -> None:
+        """Wait until there is room for so many bytes, behind those who waited before."""
+        await self._turn(self._turns, size, lambda: self._stack.writable, timeout)
+
+    def _room_to(self, to: Address) -> bool:
+        """Whether there is room for a message to a member, and nobody waits for it."""
+        turns = self._turns_to.get(to)
+        return self._stack.room_to(to) > 0 and (turns is None or not turns.taken)
+
+    async def _wait_for_room_to(self, to: Address, size: int, timeout: float | None) -> None:
+        turns = self._turns_to.setdefault(to, Turns())
+        await self._turn(turns, size, lambda: self._stack.room_to(to) > 0, timeout)
+
+    async def _turn(
+        self, turns: Turns, size: int, open_: Callable[[], bool], timeout: float | None
+    ) -> None:
+        """Wait for a turn, and until there is room."""
+
+        async def wait(limit: float | None) -> None:
+            try:
+                async with asyncio.timeout(limit):
+                    self._alive()
+                    await turns.wait(size)
+                    while not open_():
+                        self._alive()
+                        await turns.wait(size)
+                    self._alive()
+            except TimeoutError:
+                assert limit is not None
+                raise WaitTimeout(f"{self.address}: sending", limit, self.missing) from None
+
+        try:
+            await self._unless_starved(wait, "sending", timeout)
+        except BaseException:
+            self._let_go()  # the room that it might have had is another one's
+            raise
+
+    def _let_go(self) -> None:
+        """Let senders go on for which there is room; all of them once the member has ended."""
+        over = self._left is not None
+        self._turns.let_go(float("inf") if over else self._stack.room)
+        for to, turns in list(self._turns_to.items()):
+            gone = over or to not in self._stack.members
+            turns.let_go(float("inf") if gone else self._stack.room_to(to))
+            if not turns.taken:
+                del self._turns_to[to]
+        if over:
+            self._calls.lost(self._why_left)
+
+    async def _unless_starved(
+        self, wait: Callable[[float | None], Awaitable[None]], what: str, timeout: float | None
+    ) -> None:
+        """Wait, but not for ever for what itself waits until the waiting task takes messages."""
+        task = asyncio.current_task()
+        if not self._inbox.taken_by(task):
+            await wait(timeout)
+            return
+        left, patience = timeout, self._config.stack.application_timeout / 2
+        while True:
+            try:
+                await wait(patience if left is None else min(left, patience))
+            except WaitTimeout as late:
+                if timeout is not None and left is not None:
+                    left -= patience
+                    if left <= 0:
+                        what = f"{self.address}: {what}"
+                        raise WaitTimeout(what, timeout, late.missing) from None
+                if self._inbox.starved_by(task):
+                    raise WouldBlock(
+                        f"{self.address}: {what} waits for the group, which waits until this task "
+                        f"takes the messages that fill its inbox; take them in a task of their "
+                        f"own, or send less"
+                    ) from None
+            else:
+                return
