@@ -25,16 +25,14 @@ from raincheck.impl.messages import Endpoint, Payloads, View
 from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .headers import (
-    DataHeader,
     Excluded,
     FlushCompleted,
-    ForwardBody,
     Header,
     JoinHint,
     JoinRspBody,
-    MessageBody,
     NewViewBody,
     PlacedView,
+    Sized,
     UnicastHeader,
 )
 
@@ -193,10 +191,9 @@ def _check_view(view: View) -> None:
 
 def _payloads(header: Header, datagram: bytes, start: int) -> Payloads | None:
     """Read the payload area of a header that has one; nothing may follow the others."""
-    if isinstance(header, DataHeader):
-        return Payloads(datagram, start, len(datagram), header.size)
-    if isinstance(header, UnicastHeader) and isinstance(header.body, ForwardBody | MessageBody):
-        return Payloads(datagram, start, len(datagram), header.body.size)
+    sized = header.body if isinstance(header, UnicastHeader) else header
+    if isinstance(sized, Sized):
+        return Payloads(datagram, start, len(datagram), sized.size)
     if start != len(datagram):
         raise ValueError(f"{len(datagram) - start} bytes follow the header")
     return None

@@ -299,6 +299,9 @@ class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):
     source: Address
 
 
+Sized: TypeAlias = DataHeader | ForwardBody | MessageBody
+"""What has a payload area: a header, or the body of one of UNICAST."""
+
 Header: TypeAlias = (
     UnicastHeader
     | UnicastAck

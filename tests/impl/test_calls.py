@@ -138,7 +138,7 @@ def test_one_answer_is_returned_and_anything_else_raises() -> None:
     for replies in (Replies(), Replies(late=(A,)), Replies(answers={A: b"", B: b""})):
         with pytest.raises(CallFailed):
             replies.one()
-    with pytest.raises(CallFailed, match="nobody has answered; too late: a.0"):
+    with pytest.raises(CallFailed, match=r"nobody has answered; too late: a\.0"):
         Replies(late=(A,)).one()
 
 

@@ -20,9 +20,9 @@ from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
     LANES,
     Body,
-    DataHeader,
     ForwardBody,
     Header,
+    Sized,
     UnicastHeader,
 )
 
@@ -71,6 +71,7 @@ def changed(seed: int = 1) -> Sorted:
     group.run_until(lambda: group.in_one_view("a", "b", "c"), 20.0)
     for name in "abc":
         group.send(name, [b"%d" % i for i in range(20)])
+    group.send_to("a", "b", b"alone")
     group.run(0.3)
     group.start("d")
     group.run_until(lambda: group.in_one_view(*"abcd"), 20.0)
@@ -113,7 +114,7 @@ def drawn(kind: type, group: Simulator) -> bytes:
         lane = LANES[0] if kind is ForwardBody else LANES[1]
         content = UnicastHeader(group["a"].address, group["b"].address, lane, 1 << 40, 1, content)
     payloads = None
-    if kind in (DataHeader, ForwardBody):
+    if issubclass(kind, Sized):
         sized = content.body if isinstance(content, UnicastHeader) else content
         payloads = Payloads.pack([b"evil"] * max(1, min(sized.size, 50)))
     return PLAIN.encode(content, payloads)

@@ -1,4 +1,4 @@
-"""Unicasts of the application: in order for each pair, reliable, whole, and through view changes."""
+"""Unicasts of the application: in order for each pair, reliable, whole, across view changes."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_nothing_is_taken_while_deliveries_are_held_and_memory_stays_bounded() -
     assert group["b"].unicasts == []
     limit = SMALL.send_buffer + 2 * SMALL.unicast_window * SMALL.max_bundle
     assert accepted * 1000 < limit
-    with pytest.raises(WouldBlock, match="queue to b.0 is full"):
+    with pytest.raises(WouldBlock, match=r"queue to b\.0 is full"):
         stack.send_to(to, b"")
 
     group.release("b")

@@ -9,6 +9,7 @@ from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Digest, Payloads, View, ViewId
 from raincheck.impl.wire.datagrams import REASONS, Codec, sealed
 from raincheck.impl.wire.headers import (
+    LANES,
     Alive,
     AreYouAlive,
     DataHeader,
@@ -144,7 +145,7 @@ def test_the_reason_says_what_is_wrong():
         Leaving(Address("a", -1)),
         Leaving(Address("x" * 65, 0)),
         Nak(A, B, ((0, 2),)),
-        UnicastHeader(A, B, 3, 1, 1, ViewAckBody(1)),
+        UnicastHeader(A, B, len(LANES), 1, 1, ViewAckBody(1)),
         Excluded(A, B, View(ViewId(5, A), ())),
         Excluded(A, B, View(ViewId(5, A), (A, A))),
         Excluded(A, B, View(ViewId(5, B), (A,))),

@@ -15,7 +15,7 @@ from msgspec import Meta
 
 from raincheck.impl.messages import Address, Payloads
 from raincheck.impl.wire.datagrams import Codec, sealed
-from raincheck.impl.wire.headers import LANES, DataHeader, ForwardBody, Header, UnicastHeader
+from raincheck.impl.wire.headers import LANES, Header, Sized, UnicastHeader
 
 KINDS = [*get_args(Header), *[UnicastHeader] * 5]
 _HEAD = 20  # bytes before the content
@@ -76,7 +76,7 @@ class Drawer:
                 header.source, there, header.lane, connection, seqno, header.body
             )
         sized = header.body if isinstance(header, UnicastHeader) else header
-        if isinstance(sized, DataHeader | ForwardBody):
+        if isinstance(sized, Sized):
             payloads = Payloads.pack([b"evil"] * min(sized.size, 50))
         return self._codec.encode(header, payloads)
 
