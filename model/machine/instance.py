@@ -66,6 +66,8 @@ def _as(wanted: Any, name: str, value: Value | None) -> Any:
         return tuple(sorted(map(str, value)))
     if inner is str:
         return frozenset(map(str, value))
+    if inner is int:
+        return frozenset(_as(int, name, each) for each in value)
     if not all(isinstance(each, frozenset) for each in value):
         raise ValueError(f"constant {name} is {value!r}; a set of sets of nodes is wanted")
     return frozenset(_as(inner, name, each) for each in value)

@@ -1,0 +1,1 @@
+"""FRAG: the model of its specification."""
