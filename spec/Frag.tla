@@ -273,7 +273,7 @@ Init ==
 Next ==
     \/ \E n \in Node :
           \/ \E k \in Sizes : Send(n, Len(sent[n]) + 1, k)
-          \/ \E m \in DOMAIN sending[n] : SendFragment(n, m) \/ GiveUp(n, m)
+          \/ \E m \in Number(n) : SendFragment(n, m) \/ GiveUp(n, m)
           \/ ReceiveFragment(n) \/ ReceiveGiveUp(n) \/ InstallView(n)
           \/ Sequence(n) \/ Crash(n)
     \/ ViewChange

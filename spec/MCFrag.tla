@@ -22,7 +22,7 @@ MCCrash(n) == n \in Crashers /\ Crash(n)
 MCNext ==
     \/ \E n \in Node :
           \/ \E k \in Sizes : MCSend(n, k)
-          \/ \E m \in DOMAIN sending[n] : SendFragment(n, m) \/ MCGiveUp(n, m)
+          \/ \E m \in Number(n) : SendFragment(n, m) \/ MCGiveUp(n, m)
           \/ ReceiveFragment(n) \/ ReceiveGiveUp(n) \/ InstallView(n)
           \/ Sequence(n) \/ MCCrash(n)
     \/ ViewChange

@@ -199,7 +199,7 @@ class FragSystem(Composed[State, Local]):
 
     def _view_change(self, state: State) -> Iterator[Move[State]]:
         last, v = state.views[-1], len(state.views)
-        survivors = frozenset(n for n in last.members if state.status[self.index[n]] == "member")
+        survivors = frozenset(n for n in last.members if state.status[self.index[n]] != "crashed")
         if v == self.constants.max_views or not survivors:
             return
         if any(self.local(state, n).view != v for n in survivors):
