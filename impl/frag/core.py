@@ -118,6 +118,7 @@ class Frag:
     def _send(self, event: Send) -> list[Effect]:
         """Take a message of the application."""
         number, parts = event
+        self._running("Send")
         if number in self.sending:
             raise NotEnabled("Send", {"number is new": number})
         if not self.may_send(parts):
@@ -170,10 +171,15 @@ class Frag:
     def _receive_give_up(self, event: ReceiveGiveUp) -> list[Effect]:
         """Forget what is kept of a message that is given up."""
         sender, number = event
+        self._running("ReceiveGiveUp")
         if number not in self.kept.get(sender, {}):
             return []
         self._forget(sender, number)
         return [Forget(sender, number)]
+
+    def _running(self, action: str) -> None:
+        if not self.view:
+            raise NotEnabled(action, {"Running(n)": False})
 
     def _room(self, kept: Mapping[int, Kept], parts: int) -> bool:
         """Whether a sender of whom so much is kept may begin another message: as in `may_send`."""
@@ -189,18 +195,18 @@ class Frag:
 
     def _install_view(self, event: InstallView) -> list[Effect]:
         """Go on in the next view; begin anew if it has joiners."""
-        view = event.view
-        if view.id.counter <= self.view:
-            raise NotEnabled("InstallView", {"view.id > view": view.id.counter})
-        self.view, self.members = view.id.counter, view.members
-        anew = bool(view.joiners) and self.repairs.begin_anew
+        view, members, joiners = event
+        if view <= self.view:
+            raise NotEnabled("InstallView", {"view[n] < v": view})
+        self.view, self.members = view, members
+        anew = bool(joiners) and self.repairs.begin_anew
         if anew or not self.epoch:
             self.epoch = self.view
         gone = [
             (sender, number)
-            for sender, kept in self.kept.items()
-            for number in kept
-            if anew or (self.repairs.forgets_departed and sender not in view.members)
+            for sender, kept in sorted(self.kept.items())
+            for number in sorted(kept)
+            if anew or (self.repairs.forgets_departed and sender not in members)
         ]
         for sender, number in gone:
             self._forget(sender, number)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from raincheck.impl.messages import Address, View
+from raincheck.impl.messages import Address
 
 # ------------------------------------------------------------------ events
 
@@ -50,9 +50,11 @@ class ReceiveGiveUp(NamedTuple):
 
 
 class InstallView(NamedTuple):
-    """A view is installed: what comes from now on comes in it."""
+    """View number `view` is installed: what comes from now on comes in it."""
 
-    view: View
+    view: int
+    members: tuple[Address, ...]
+    joiners: tuple[Address, ...] = ()
 
 
 Event: TypeAlias = Send | SendFragment | GiveUp | ReceiveFragment | ReceiveGiveUp | InstallView

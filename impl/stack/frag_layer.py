@@ -153,8 +153,9 @@ class FragLayer(Layer):
                 return
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
-                self._do(InstallView(placed.view), now)
-                again = [number for number in self.core.sending if self.core.to_send(number)]
+                (number, _), members, joiners = placed.view
+                self._do(InstallView(number, members, joiners), now)
+                again = [each for each in self.core.sending if self.core.to_send(each)]
                 self._turns = deque(again)
                 self.stirred = bool(self._waiting or again)
         self.above.up(event, now)

@@ -24,7 +24,7 @@ from raincheck.impl.frag.events import (
     Send,
     SendFragment,
 )
-from raincheck.impl.messages import Address, Batch, Frame, Payloads, View, ViewId
+from raincheck.impl.messages import Address, Batch, Frame, Payloads, View
 from raincheck.impl.simulation.group import Link, Node, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.frames import FragmentFrame, GivenUpFrame, decode, encode
@@ -35,7 +35,7 @@ SMALL = StackConfig(max_bundle=2048, max_message=200_000)
 
 
 def view(counter: int, *members: Address, joiners: tuple[Address, ...] = ()) -> InstallView:
-    return InstallView(View(ViewId(counter, members[0]), members, joiners))
+    return InstallView(counter, members, joiners)
 
 
 def member(me: Address = B, **settings: int) -> Frag:

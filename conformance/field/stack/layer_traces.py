@@ -14,7 +14,7 @@ from raincheck.impl.recording.writer import Record
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec
 
-TRACED: Final = ("stable", "gms", "flush", "state_transfer")
+TRACED: Final = ("stable", "gms", "flush", "state_transfer", "frag")
 """The layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
 
 
@@ -41,6 +41,8 @@ def traced(
     elif protocol == "nakack":
         binding = nakack.of_datagrams(Codec(config.cluster, config.max_bundle))
         constants = {"window": config.multicast_window, "retain": config.retain_window}
+    elif protocol == "frag":
+        constants = {"window": core.window}
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
     described, me = FromBinding(binding), stack.address

@@ -1,0 +1,1 @@
+"""FRAG: how model, implementation and traces name the same things."""
