@@ -55,13 +55,18 @@ class Duties(ABC):
 
     def payloads(self, numbers: Iterable[int]) -> list[bytes]:
         """Return the contents of this member's messages of these numbers."""
-        return [content(self.me, number, self.args.size) for number in numbers]
+        return [content(self.me, number, self.size_of(number)) for number in numbers]
+
+    def size_of(self, number: int) -> int:  # noqa: ARG002 (some groups have messages of two sizes)
+        """Return the bytes of a message of that number."""
+        size: int = self.args.size
+        return size
 
     def took(self, sender: str, numbers: Sequence[int], payloads: Sequence[bytes]) -> None:
         """Note deliveries of one sender, and compare their contents with what it sent."""
         self.highest[sender] = numbers[-1]
         for number, payload in zip(numbers, payloads, strict=True):
-            if payload != content(sender, number, self.args.size):
+            if payload != content(sender, number, self.size_of(number)):
                 tell("wrong", sentence=f"{self.me} delivered other contents than {sender} sent")
                 break
 

@@ -26,7 +26,9 @@ AUDIT = (
 )
 """The options of the runs that an audit makes."""
 LARGEST = 50_000
-"""The largest message in bytes: it must fit into one datagram."""
+"""The largest `--size` in bytes: such a message must fit into one datagram."""
+LARGE, MOST_BYTES = 150_000, 100_000_000
+"""Bytes of each hundredth message, and the most of them."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); --rate: messages per "
         f"second and member (default: {RATE:g})",
     )
+    stack.add_argument(
+        "--large", type=int, default=LARGE, metavar="BYTES",
+        help=f"bytes of each hundredth message, sent in fragments (default: {LARGE}); 0: none",
+    )  # fmt: skip
     stack.add_argument(
         "--trace", default="", metavar="LAYER,...",
         help=f"also trace every datagram of {' and '.join(HEAVY)} (costs time and space)",
@@ -62,7 +68,8 @@ class ClusterCampaign(GroupCampaign[ClusterJudged, Settings, Fault]):
 
     def more_options(self) -> list[str]:
         """Return the layers that are traced on request."""
-        return ["--trace", self.args.trace] if self.args.trace else []
+        trace = ["--trace", self.args.trace] if self.args.trace else []
+        return trace if self.args.large == LARGE else ["--large", str(self.args.large), *trace]
 
     def plan(self, seed: int) -> Plan[Fault]:
         """Return the faults of the run of that seed."""
@@ -104,6 +111,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
         raise UsageError(f"--members is {members}: choose from 1 to {MOST_MEMBERS}.")
     if args.messages is not None and args.messages < 1:
         raise UsageError(f"--messages is {args.messages}: send at least one.")
+    if args.large and not args.size <= args.large <= MOST_BYTES:
+        raise UsageError(
+            f"--large is {args.large}: choose from {args.size} (--size) to {MOST_BYTES}, or 0."
+        )
     check_counts(args, rate, "no limit", LARGEST)
     return Settings(
         members=members,
@@ -112,6 +123,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         messages=args.messages or 0,
         seconds=args.seconds or SECONDS,
         size=args.size,
+        large=args.large,
         rate=rate,
         # At a limited rate mostly single messages and short runs, at full speed long runs.
         batch=8 if rate else 256,

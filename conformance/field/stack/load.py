@@ -14,6 +14,9 @@ from raincheck.impl.messages import Batch
 
 from .state import Everything
 
+EVERY = 100
+"""Each hundredth message is a large one."""
+
 
 class Log:
     """The delivery log, in the format of docs/trace-format.md; each call is one write."""
@@ -131,6 +134,10 @@ class Node(Duties):
         self._log.sends(self._channel.view.id.counter, numbers[0], count)
         await self._channel.send_many(self.payloads(numbers))
         self.sent += count
+
+    def size_of(self, number: int) -> int:
+        large: int = self.args.large
+        return large if large and number % EVERY == 0 else super().size_of(number)
 
     def progress(self) -> dict[str, Any]:
         """Return how far it has sent and delivered."""

@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--peers", default="", metavar="HOST:PORT,...", help="members; none: found the group")
     add("--deliveries", type=Path, required=True, metavar="DIR")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
+    add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     return parser

@@ -16,6 +16,8 @@ class Settings(RunSettings):
     seconds: float = 5.0
     rate: float = 2000.0
     size: int = 100
+    large: int = 0
+    """Bytes of each hundredth message, which goes in fragments; 0: none does."""
     transport: str = "udp"
     messages: int = 0
     """Messages of each life of a member; 0: as many as `seconds` allow."""

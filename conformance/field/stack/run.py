@@ -74,6 +74,7 @@ class ClusterRun(Run[Record, Member]):
             "deliveries": folder / "deliveries",
             "messages": settings.messages,
             "batch": settings.batch,
+            "large": settings.large,
             "heavy": ",".join(settings.trace),
             **shared_options(settings, record, folder),
         }
