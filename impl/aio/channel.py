@@ -45,6 +45,7 @@ from .connecting import Connecting
 from .driver import Driver
 from .events import Excluded, MessageOrEvent, view_change
 from .inbox import Inbox
+from .metrics import Metrics, events_of
 from .readers import Readers
 from .rejoining import Backoff, next_life
 from .sending import Sending
@@ -251,6 +252,26 @@ class Channel(Sending):
     def views(self) -> AsyncIterator[View]:
         """Iterate over the views: the present one, then each new one."""
         return self._readers.read(lambda: [self.view], lambda: self._left is not None)
+
+    def metrics(self) -> Metrics:
+        """Return the figures of this moment; `Metrics.prometheus` exports them."""
+        stack, counters, view = self._stack, self.counters, self._view
+        return Metrics(
+            group=self._config.cluster,
+            member=str(self.address),
+            status=stack.status,
+            view=view.id.counter if view is not None else 0,
+            members=len(view.members) if view is not None else 0,
+            coordinator=view is not None and view.coordinator == self.address,
+            blocked=stack.blocked,
+            pending=stack.pending,
+            waiting_for=len(self.missing),
+            inbox=counters["inbox.bytes"],
+            buffered=stack.buffered(),
+            sent=counters.get("transport.sent", 0),
+            received=counters.get("transport.received", 0),
+            events=events_of(counters),
+        )
 
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
         """Wait until the view has at least `count` members."""

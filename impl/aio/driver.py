@@ -19,6 +19,7 @@ from raincheck.impl.stack.reports import (
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
+from .events import view_change
 from .shell import Shell
 
 _log = logging.getLogger("raincheck")
@@ -109,6 +110,24 @@ class Driver(Shell[Report]):
                 self.stack.address, asked, self.transport.name,
             )  # fmt: skip
 
+    def _log_view(self, report: ViewInstalled) -> None:
+        """Log how this life goes on: founded, joined, or another view and why."""
+        me, group, view = self.address, self.stack.config.cluster, report.view
+        if view.id.counter == 1:
+            did = "has founded"
+        elif me in view.joiners:
+            did = "has joined"
+        else:
+            did = "is in"
+        host, port = self.transport.endpoint
+        place = f" at {host}:{port}" if did != "is in" else ""
+        _log.info("%s %s group %r%s: %s", me, did, group, place, view_change(report))
+
+    def _log_end(self, left: Left) -> None:
+        group = self.stack.config.cluster
+        why = f": {left.reason}" if left.reason else ""
+        _log.info("%s is out of group %r%s", self.address, group, why)
+
     def _settle(self) -> None:
         stack, transport = self.stack, self.transport
         for out in stack.poll_datagrams():
@@ -139,7 +158,9 @@ class Driver(Shell[Report]):
                 )
             elif isinstance(report, ViewInstalled):
                 self._say_if_alone(report.view)
+                self._log_view(report)
             elif isinstance(report, Left):  # it neither listens nor talks any more
+                self._log_end(report)
                 self.halt()
             self._report(report)
         if not self._closed:
