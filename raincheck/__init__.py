@@ -17,15 +17,24 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from raincheck.impl.aio.channel import Channel as Channel
     from raincheck.impl.aio.connect import ChannelConfig as ChannelConfig
+    from raincheck.impl.aio.events import Blocked as Blocked
+    from raincheck.impl.aio.events import Excluded as Excluded
+    from raincheck.impl.aio.events import Request as Request
+    from raincheck.impl.aio.events import Unblocked as Unblocked
+    from raincheck.impl.aio.events import ViewChange as ViewChange
+    from raincheck.impl.aio.metrics import Metrics as Metrics
     from raincheck.impl.aio.ring import Ring as Ring
     from raincheck.impl.aio.ring_connect import RingSettings as RingSettings
     from raincheck.impl.aio.state_callbacks import StateInterrupted as StateInterrupted
     from raincheck.impl.aio.state_callbacks import StateNotTransferred as StateNotTransferred
+    from raincheck.impl.errors import CallFailed as CallFailed
     from raincheck.impl.errors import ConfigError as ConfigError
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
+    from raincheck.impl.errors import NotInView as NotInView
     from raincheck.impl.errors import NotMember as NotMember
     from raincheck.impl.errors import RaincheckError as RaincheckError
     from raincheck.impl.errors import WaitTimeout as WaitTimeout
+    from raincheck.impl.errors import WouldBlock as WouldBlock
     from raincheck.impl.messages import Address as Address
     from raincheck.impl.messages import Batch as Batch
     from raincheck.impl.messages import Digest as Digest
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
     from raincheck.impl.ring.fence import FenceKey as FenceKey
     from raincheck.impl.ring.fence import TokenLost as TokenLost
     from raincheck.impl.ring.views import RingView as RingView
+    from raincheck.impl.stack.calls import Replies as Replies
     from raincheck.impl.stack.config import StackConfig as StackConfig
 
 __version__ = "0.1.0"
@@ -65,6 +75,16 @@ _HOME = {
     "StackConfig": "stack.config",
     "StateInterrupted": "aio.state_callbacks",
     "StateNotTransferred": "aio.state_callbacks",
+    "Request": "aio.events",
+    "ViewChange": "aio.events",
+    "Blocked": "aio.events",
+    "Unblocked": "aio.events",
+    "Excluded": "aio.events",
+    "Metrics": "aio.metrics",
+    "Replies": "stack.calls",
+    "CallFailed": "errors",
+    "NotInView": "errors",
+    "WouldBlock": "errors",
 }
 
 __all__ = sorted(_HOME)

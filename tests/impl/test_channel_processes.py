@@ -74,6 +74,49 @@ def test_a_chat_shows_the_same_lines_to_everybody(free_ports: Ports, processes: 
     finish(bob)
 
 
+def test_documents_survive_kills(free_ports: Ports, processes: Processes) -> None:
+    ports = dict(zip("abc", free_ports(3), strict=True))
+
+    def command(name: str) -> list[str]:
+        others = ",".join(f"127.0.0.1:{port}" for port in ports.values())
+        path = str(ROOT / "examples" / "documents.py")
+        return [path, "--name", name, "--bind", f"127.0.0.1:{ports[name]}", "--peers", others]
+
+    def type_in(process: "subprocess.Popen[str]", line: str) -> None:
+        assert process.stdin is not None
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+
+    def check() -> list[str]:
+        type_in(a, "check")
+        return [wait_for_line(a, lambda line: " documents, " in line) for _ in "abc"]
+
+    a, b, c = processes(*map(command, "abc"))
+    wait_for_line(a, lambda line: line.startswith("-- view") and line.split("]")[0].count(".") > 2)
+    for process, line in ((a, "put one 3000000"), (b, "put two 100"), (c, "put three 500000")):
+        type_in(process, line)
+    for _ in range(3):
+        wait_for_line(a, lambda line: line.endswith(" bytes\n"))
+
+    b.kill()
+    wait_for_line(a, lambda line: "b." in line and "was excluded" in line)
+    type_in(c, "drop two")
+    wait_for_line(a, lambda line: line.startswith("c: "))
+    (b,) = processes(command("b"))
+    wait_for_line(a, lambda line: "b." in line and "joined" in line)
+
+    answers = check()
+    assert [answer.split()[0] for answer in answers] == ["a", "b", "c"]
+    assert len({answer.partition(" has ")[2] for answer in answers}) == 1
+    assert answers[0].startswith("a has 2 documents")
+    type_in(a, "ask b one")
+    asked = wait_for_line(a, lambda line: line.startswith("b has "))
+    assert asked.endswith(": the same")
+    for process in (c, b, a):
+        assert process.communicate(timeout=LIMIT)[1].count("Traceback") == 0
+        assert process.returncode == 0
+
+
 def wait_for_line(process: "subprocess.Popen[str]", wanted: Any) -> str:
     """Read lines until one is wanted."""
     assert process.stdout is not None
@@ -84,7 +127,7 @@ def wait_for_line(process: "subprocess.Popen[str]", wanted: Any) -> str:
     raise AssertionError(f"the process ended first: {err}")
 
 
-@pytest.mark.parametrize("example", ["chat.py", "replicated_counter.py"])
+@pytest.mark.parametrize("example", ["chat.py", "replicated_counter.py", "documents.py"])
 def test_an_example_explains_itself_and_its_mistakes(example: str, processes: Processes) -> None:
     path = str(ROOT / "examples" / example)
     (shown,) = processes([path, "--help"])
