@@ -47,6 +47,8 @@ NEEDS_TRACES = frozenset(
 NEEDS_TWO = "SameCut"
 """Judged only if two members came to the end."""
 NOT_PROMISED = "not promised"
+TALK = ("unicasts", "calls", "answers", "unanswered")
+"""The figures of what members say to each other; `talk.py` judges it as it happens."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,7 @@ class ClusterJudged(Judged[Record]):
             "views": self.views,
             "lives": len(self.record.lives),
             "transfers": sum(member.transfers for member in self.record.lives),
+            **{name: sum(m.talk.get(name, 0) for m in self.record.lives) for name in TALK},
         }
 
 

@@ -13,6 +13,7 @@ from raincheck.impl.aio.channel import Channel
 from raincheck.impl.messages import Batch
 
 from .state import Everything
+from .talk import Talk, due
 
 EVERY = 100
 """Each hundredth message is a large one."""
@@ -64,9 +65,13 @@ class Log:
 class Node(Duties):
     """The duties of a member process of a stack's group."""
 
-    def __init__(self, channel: Channel, args: argparse.Namespace, everything: Everything) -> None:
+    def __init__(
+        self, channel: Channel, args: argparse.Namespace, everything: Everything, talk: Talk
+    ) -> None:
         me = str(channel.address)
         super().__init__(args, me, Random(f"load {args.seed} {me}"))
+        self._talk = talk
+        self._speaking = asyncio.Event()
         self._channel = channel
         self._everything = everything
         self._log = Log(args.deliveries / f"{args.run}.{me}.jsonl", me)
@@ -76,6 +81,7 @@ class Node(Duties):
         deliver = self.start(self._deliver())
         duties = [deliver, *map(self.start, (self.load(), self.report(), self.follow()))]
         self.start(self._views())
+        duties.append(self.start(self._speak()))
         try:
             await self.until_ending(duties)
             self.ending.set()
@@ -90,6 +96,7 @@ class Node(Duties):
                 counters=self._channel.counters,
                 state=[state.count, state.sum],
                 transfers=state.transfers,
+                talk=self._talk.counts,
             )
         finally:
             for task in self.tasks:
@@ -104,8 +111,19 @@ class Node(Duties):
 
     async def _deliver(self) -> None:
         async for batch in self._channel.batches():
-            self._take(batch)
+            if batch.unicast:
+                self._talk.heard(batch)
+            else:
+                self._take(batch)
         self.ending.set()
+
+    async def _speak(self) -> None:
+        """Send unicasts and call, beside the load."""
+        while not self.ending.is_set():
+            await self._speaking.wait()
+            self._speaking.clear()
+            await self._talk.speak(self._channel)
+        await asyncio.Event().wait()
 
     def _take(self, batch: Batch) -> None:
         sender = str(batch.sender)
@@ -134,6 +152,8 @@ class Node(Duties):
         self._log.sends(self._channel.view.id.counter, numbers[0], count)
         await self._channel.send_many(self.payloads(numbers))
         self.sent += count
+        if due(numbers):
+            self._speaking.set()
 
     def size_of(self, number: int) -> int:
         large: int = self.args.large

@@ -1,6 +1,6 @@
 """The member processes of a run of the stack, as the harness sees them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from raincheck.conformance.field.lives import Life, Lives
@@ -21,6 +21,8 @@ class Member(Life):
     """The final state of its application: the number of messages, and their checksum."""
     transfers: int = 0
     """How often it was given a state."""
+    talk: dict[str, int] = field(default_factory=dict)
+    """How many unicasts it was delivered, and what became of its calls; {} if it crashed."""
 
     def heard(self, event: dict[str, Any]) -> None:
         """Take in its report."""
@@ -34,6 +36,7 @@ class Member(Life):
             case "left":
                 self.counters = event["counters"]
                 self.state, self.transfers = tuple(event["state"]), event["transfers"]
+                self.talk = event["talk"]
             case _:
                 Life.heard(self, event)
 

@@ -10,6 +10,7 @@ import signal
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from random import Random
 from secrets import token_bytes
 from typing import Any
 
@@ -33,6 +34,7 @@ from raincheck.impl.transport.faulty import Damage
 from .layer_traces import TRACED, traced
 from .load import Node
 from .state import Everything
+from .talk import Talk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +140,7 @@ def layers(text: str) -> LayerRepairs:
     return replace(whole, **{n: replace(getattr(whole, n), **off) for n, off in undone.items()})
 
 
-def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
+def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> TracedConfig:
     """Return the channel's settings, from the command line and the application's state."""
     peers = tuple(peer for peer in args.peers.split(",") if peer)
     # A founder of a multicast group waits for nobody; others must not found a second group.
@@ -164,15 +166,17 @@ def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
         heavy=tuple(name for name in args.heavy.split(",") if name),
         get_state=everything.get_state,
         set_state=everything.set_state,
+        on_call=talk.answer,
     )
 
 
 async def _run(args: argparse.Namespace) -> None:
     everything = Everything()
-    settings = config(args, everything)
+    talk = Talk(f"{args.name}.{args.incarnation}", everything, Random(f"talk {args.seed}"))
+    settings = config(args, everything, talk)
     try:
         async with Channel.connecting(settings) as channel:
-            await Node(channel, args, everything).work()
+            await Node(channel, args, everything, talk).work()
     finally:
         # However it ends, short of being killed: nothing unrecorded was handled.
         for core, recorder in settings.recorders:
