@@ -37,7 +37,7 @@ CONSTANTS
     Fifo,             \* SEQUENCER keeps the order in which one member sends
     VirtualSynchrony, \* whoever installs the next view has all of this one's log
 
-    \* The rules that can be taken back.
+    \* Repairs: the rules that can be taken back.
     UntilDelivered,   \* G3
     BeginAnew,        \* G4
     ChecksEpoch,      \* G5
@@ -393,8 +393,14 @@ TypeOKExercise == ~Init
 \* A member has delivered a message of several parts.
 WholeExercise == \E n \in Node : \E i \in DOMAIN delivered[n] : Len(delivered[n][i].pieces) > 1
 
-\* A member that has delivered a message has a fragment of one to read.
-NoDuplicatesExercise == \E n \in Node : delivered[n] # <<>> /\ Waits(n, "fragment")
+\* A member that has delivered a message has a fragment to read, or a fragment was ordered twice.
+NoDuplicatesExercise ==
+    \/ \E n \in Node : delivered[n] # <<>> /\ Waits(n, "fragment")
+    \/ \E v \in DOMAIN log : \E i, j \in DOMAIN log[v] :
+          /\ i # j
+          /\ log[v][i].kind = "fragment" /\ log[v][j].kind = "fragment"
+          /\ log[v][i].from = log[v][j].from /\ log[v][i].number = log[v][j].number
+          /\ log[v][i].part = log[v][j].part
 
 \* Two members have delivered a message of several parts.
 OneViewExercise ==

@@ -105,7 +105,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "version 9: this reader knows version 1", _header(version=9)
         ),
         "_binding: protocol …: this reader knows …": unsure(
-            "protocol 'nothing': this reader knows flush, gms",
+            "protocol 'nothing': this reader knows flush, frag, gms",
             _other_protocol,
             breaks=AttributeError,
             why="nothing can be checked without the protocol's binding",

@@ -100,7 +100,7 @@ def test_a_crash_of_the_coordinator_is_survived_and_reported(tmp_path: Path) -> 
         "a.0": -signal.SIGKILL, "b.0": 0, "c.0": 0, "a.1": 0,
     }  # fmt: skip
     crashes = [each for each in records_of(tmp_path, "run-1") if each["kind"] == "crash"]
-    traced = ["flush", "gms", "sequencer", "stable", "state_transfer"]
+    traced = ["flush", "frag", "gms", "sequencer", "stable", "state_transfer"]
     who = {"run": "run-1", "node": "a", "incarnation": 0}
     assert crashes == [{"kind": "crash", **who, "traced": traced}]
     assert judged.verdict == "holds", judged.reasons
@@ -514,7 +514,7 @@ def test_names_go_on_after_the_alphabet() -> None:
 def test_settings_follow_the_arguments() -> None:
     args = argparse.Namespace(
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
-        rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
+            large=0,        rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
     )  # fmt: skip
 
     settings = settings_of(args)
@@ -535,5 +535,5 @@ def test_the_traces_alone_say_the_same_again(tmp_path: Path) -> None:
     assert verdict.verdict == "holds"
     assert verdict.files == 3
     layers = {each.protocol: (each.verdict, each.findings) for each in verdicts.values()}
-    names = ("flush", "gms", "stable", "state_transfer", "layers")
+    names = ("flush", "frag", "gms", "stable", "state_transfer", "layers")
     assert layers == dict.fromkeys(names, ("holds", []))

@@ -375,7 +375,7 @@ def test_what_cannot_be_used_is_in_quarantine(
     ("header", "reason"),
     [
         ({"version": 2}, "version 2"),
-        ({"protocol": "nothing"}, "protocol 'nothing': this reader knows flush, gms"),
+        ({"protocol": "nothing"}, "protocol 'nothing': this reader knows flush, frag, gms"),
         ({"initial": None}, "in which state the node begins"),
         ({"initial": {"node": "a"}}, "initial: peers is missing"),
         ({"constants": {"luck": 1}}, "constants: "),

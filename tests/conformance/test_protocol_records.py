@@ -129,7 +129,7 @@ def test_a_record_names_the_circles_that_its_results_break(
 def test_an_unknown_protocol_suggests_near_ones() -> None:
     with pytest.raises(UsageError, match="There is no protocol flash: did you mean flush"):
         registry.protocol("flash")
-    with pytest.raises(UsageError, match="There is no protocol xyzzy: there is flush, gms"):
+    with pytest.raises(UsageError, match="There is no protocol xyzzy: there is flush, frag, gms"):
         registry.protocol("xyzzy")
 
 
