@@ -27,6 +27,12 @@ Endpoint: TypeAlias = tuple[str, int]
 """The address of a member's transport: (IP address, port)."""
 
 
+def shown(endpoint: Endpoint) -> str:
+    """Return an endpoint as people write it: 10.0.0.5:7001, [2001:db8::5]:7001."""
+    host, port = endpoint
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 class Address(NamedTuple):
     """A process: a node's name and incarnation."""
 

@@ -23,7 +23,10 @@ from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import (
     Transport,
+    check_family,
     check_route,
+    family_of,
+    is_any,
     parse_endpoint,
     resolve,
     resolve_all,
@@ -58,6 +61,7 @@ class ChannelSettings(TypedDict, total=False):
     incarnation: int | None
     transport: str
     bind: str | Endpoint
+    advertise: str | Endpoint | None
     initial_hosts: Sequence[str | Endpoint]
     group: str | Endpoint
     timeout: float
@@ -94,8 +98,13 @@ class ChannelConfig:
     """One of `TRANSPORTS`: datagrams to each member, datagrams to an IP group, or TCP."""
     bind: str | Endpoint = "127.0.0.1:0"
     """Where to listen: an address of this machine that the others can reach. Port 0: any."""
+    advertise: str | Endpoint | None = None
+    """Where the others reach this member, if that is not where it listens: with `bind` 0.0.0.0 or
+    ::, and in containers whose ports are mapped. What it sends has to come from there. Port 0: that
+    of `bind`."""
     initial_hosts: Sequence[str | Endpoint] = ()
-    """Addresses of members; this member's own may be among them."""
+    """Addresses of members; this member's own may be among them. A host name stands for all of its
+    addresses."""
     group: str | Endpoint = DEFAULT_GROUP
     """The IP multicast group, for transport "multicast"."""
     timeout: float = 10.0
@@ -206,8 +215,9 @@ class ChannelConfig:
                 f"max_bundle is {self.stack.max_bundle}, but transport {self.transport!r} carries "
                 f"at most {transport.max_datagram} bytes at once"
             )
-        hosts = await resolve_all(self.initial_hosts, "initial host")
-        check_route(transport.endpoint, hosts, "initial host")
+        hosts = await resolve_all(self.initial_hosts, "initial host", transport.endpoint)
+        if self.advertise is None:
+            check_route(transport.endpoint, hosts, "initial host")
         return replace(
             self.stack,
             cluster=self.cluster,
@@ -225,18 +235,31 @@ class ChannelConfig:
             return transport
         return SealedTransport(transport, keys, f"group {self.cluster}", encrypt=self.encrypt)
 
+    async def _advertised(self, bound: Endpoint) -> Endpoint | None:
+        if self.advertise is None:
+            if is_any(bound[0]):
+                raise ConfigError(
+                    f"bind {self.bind} stands for every address of this machine; say with "
+                    f"advertise= at which one the others reach it, or bind to that one"
+                )
+            return None
+        if self.transport == "multicast":
+            raise ConfigError("advertise= is for the transports udp and tcp, not for multicast")
+        advertise = parse_endpoint(self.advertise, "advertise")
+        advertise = await resolve(advertise, "advertise", family_of(bound[0]))
+        check_family(advertise, bound, "advertise")
+        if is_any(advertise[0]):
+            raise ConfigError(f"advertise {self.advertise} is no address that others can reach")
+        return advertise
+
     async def _open_transport(self) -> Transport:
         endpoint = await resolve(parse_endpoint(self.bind, "bind"), "bind")
-        if endpoint[0] == "0.0.0.0":
-            raise ConfigError(
-                f"bind {self.bind} is no address that others can reach; "
-                f"bind to one address of this machine"
-            )
+        advertise = await self._advertised(endpoint)
         if self.transport == "udp":
-            return UdpTransport(endpoint)
+            return UdpTransport(endpoint, advertise)
         if self.transport == "multicast":
             group = await resolve(parse_endpoint(self.group, "group"), "group")
             return MulticastTransport(endpoint, group)
-        transport = TcpTransport(endpoint)
+        transport = TcpTransport(endpoint, advertise)
         await transport.listen()
         return transport

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from raincheck.impl.flush.events import LatchOpened
-from raincheck.impl.messages import View
+from raincheck.impl.messages import View, shown
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import (
     Dropped,
@@ -102,7 +102,7 @@ class Driver(Shell[Report]):
     def _say_if_alone(self, view: View) -> None:
         """Warn of a group that was founded although there is somebody to ask."""
         config = self.stack.config
-        asked = ", ".join(f"{host}:{port}" for host, port in config.initial_hosts)
+        asked = ", ".join(map(shown, config.initial_hosts))
         if asked and view.members == (self.stack.address,) and view.id.counter == 1:
             _log.warning(
                 "%s has found nobody at %s and founds its own group; if there is one already, "
@@ -119,8 +119,7 @@ class Driver(Shell[Report]):
             did = "has joined"
         else:
             did = "is in"
-        host, port = self.transport.endpoint
-        place = f" at {host}:{port}" if did != "is in" else ""
+        place = f" at {shown(self.transport.endpoint)}" if did != "is in" else ""
         _log.info("%s %s group %r%s: %s", me, did, group, place, view_change(report))
 
     def _log_end(self, left: Left) -> None:
@@ -143,11 +142,10 @@ class Driver(Shell[Report]):
             elif isinstance(report, Suspected):
                 _log.warning("%s suspects %s: %s", stack.address, report.member, report.why)
             elif isinstance(report, OtherGroup):
-                host, port = report.endpoint
                 _log.warning(
-                    "there is another group %r, %s, met by %s at %s:%d, which does not know this "
+                    "there is another group %r, %s, met by %s at %s, which does not know this "
                     "one and is smaller; restart its members with this one's in initial_hosts",
-                    stack.config.cluster, report.view, stack.address, host, port,
+                    stack.config.cluster, report.view, stack.address, shown(report.endpoint),
                 )  # fmt: skip
             elif isinstance(report, LatchOpened):
                 _log.warning(

@@ -26,7 +26,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
 from raincheck.impl.errors import ConfigError, WaitTimeout
-from raincheck.impl.messages import Address, Batch, Endpoint, Run
+from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, NotAdmitted, RingReport
@@ -98,7 +98,7 @@ class Ring(Connected[RingDriver]):
     def _locked_out(self) -> str:
         """Return who has another key, if nobody has this one."""
         if self._sealed is not None:
-            return f"{self._sealed[0]}:{self._sealed[1]} has a key, this process has none"
+            return f"{shown(self._sealed)} has a key, this process has none"
         return next(iter(self._driver.transport.refused.values()), "")
 
     def _admitted(self) -> bool:
@@ -231,11 +231,9 @@ class Ring(Connected[RingDriver]):
             if self.on_view is not None:
                 self.on_view(view)
         elif isinstance(report, NameTaken):
-            host, port = report.endpoint
-            self._namesake = f"{report.member} at {host}:{port}"
+            self._namesake = f"{report.member} at {shown(report.endpoint)}"
         elif isinstance(report, NotAdmitted):
-            host, port = report.endpoint
-            self._barred = f"{report.member} at {host}:{port}"
+            self._barred = f"{report.member} at {shown(report.endpoint)}"
         elif isinstance(report, Dropped):
             if report.reason == "sealed":
                 self._sealed = report.sender

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
-from raincheck.impl.messages import Address
+from raincheck.impl.messages import Address, shown
 from raincheck.impl.stack.reports import Dropped, Left
 from raincheck.impl.transport.contract import Datagrams, Transport
 
@@ -141,10 +141,9 @@ class Shell(ABC, Generic[R]):
         self.settled.fire()
 
     def _warn_of(self, dropped: Dropped) -> None:
-        host, port = dropped.sender
         _log.warning(
-            "dropped %d datagrams, the last from %s:%d: %s %s",
-            dropped.times, host, port, dropped.reason, dropped.detail,
+            "dropped %d datagrams, the last from %s: %s %s",
+            dropped.times, shown(dropped.sender), dropped.reason, dropped.detail,
         )  # fmt: skip
 
     def stop(self, reason: str, cause: BaseException | None = None) -> None:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Endpoint, shown
 from raincheck.impl.stack.reports import Dropped, Pace
 
 from .head import (
@@ -190,7 +190,7 @@ class Sealing:
                 self._greet(salt, _NONE, source, now)
                 raise WireError("unproved")
             if source != life.endpoint:
-                raise WireError("moved", f"of a process at {_place(life.endpoint)}")
+                raise WireError("moved", f"of a process at {shown(life.endpoint)}")
             if not life.take(counter):
                 raise WireError("replayed")
         except WireError as problem:
@@ -254,7 +254,7 @@ class Sealing:
     def _refuse(self, reason: str, source: Endpoint, now: float, why: str, size: int) -> WireError:
         """Note what cannot be opened because of the keys; answer it, if the answer is shorter."""
         if len(self.refused) < _NOTED:
-            self.refused[source] = f"{_place(source)} {why}"
+            self.refused[source] = f"{shown(source)} {why}"
         shorter = size > HEAD.size
         if shorter and now - self._refusals.get(source, float("-inf")) >= _REFUSED_PAUSE:
             if len(self._refusals) >= _NOTED:
@@ -280,7 +280,7 @@ class Sealing:
         question, answer, port = _GREETING.unpack_from(content)
         place = content[_GREETING.size :].decode(errors="replace"), port
         if place != source:
-            raise WireError("moved", f"of a process at {_place(place)}")
+            raise WireError("moved", f"of a process at {shown(place)}")
         life = self._lives.get(salt)
         if life is not None:
             if not life.take(counter):
@@ -332,7 +332,3 @@ class Sealing:
     def proved(self) -> bool:
         """Whether any other life has shown that it has the key."""
         return bool(self._lives)
-
-
-def _place(endpoint: Endpoint) -> str:
-    return f"{endpoint[0]}:{endpoint[1]}"

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 
 from raincheck.impl.gms.core import Gms
-from raincheck.impl.messages import Address, Endpoint, View
+from raincheck.impl.messages import Address, Endpoint, View, shown
 
 from .config import StackConfig
 
@@ -37,13 +37,13 @@ class Admission:
         later = core.refuses(joiner)
         if later is not None:
             return f"{later} is a member, a later incarnation of {joiner.node}"
-        host, port = known = self._endpoints.get(joiner, endpoint)
+        known = self._endpoints.get(joiner, endpoint)
         if known == endpoint:
             return ""
         if joiner in core.members and joiner not in core.gone:
-            return f"{joiner} is a member already, at {host}:{port}; choose another name"
+            return f"{joiner} is a member already, at {shown(known)}; choose another name"
         if joiner in core.joining:
-            return f"{joiner} is joining already, from {host}:{port}; choose another name"
+            return f"{joiner} is joining already, from {shown(known)}; choose another name"
         return ""
 
     def may_join(self, joiner: Address, endpoint: Endpoint) -> bool:

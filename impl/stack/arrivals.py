@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Endpoint, Payloads
+from raincheck.impl.messages import Endpoint, Payloads, shown
 from raincheck.impl.wire.headers import (
     Alive,
     AreYouAlive,
@@ -111,7 +111,7 @@ class Arrivals:
                 else f"speaks another version of the protocol ({problem.detail}); "
                 f"use the same release everywhere"
             )
-            self._ground.out(f"not admitted: {endpoint[0]}:{endpoint[1]} {why}")
+            self._ground.out(f"not admitted: {shown(endpoint)} {why}")
         elif problem.reason != "refused_version" and times:
             self._outbox.refuse_version(endpoint)
 

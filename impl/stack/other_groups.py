@@ -15,7 +15,7 @@ that asks does so, unless it is the larger one; that one stays, and says that th
 
 from __future__ import annotations
 
-from raincheck.impl.messages import Endpoint, View
+from raincheck.impl.messages import Endpoint, View, shown
 from raincheck.impl.wire.headers import GroupQuestion, JoinHint
 
 from .layer import Ground, Layer
@@ -135,7 +135,7 @@ class OtherGroups(Layer):
         mine = self.membership.view
         alone = mine is not None and mine.id.counter == 1 and mine.members == (self.me,)
         self.ground.out(
-            f"there is another group {self.config.cluster!r}, {theirs}, met at {host}:{port}; "
+            f"there is another group {self.config.cluster!r}, {theirs}, met at {shown(endpoint)}; "
             f"this one gives way, and its members have to join that one",
             alone=alone,
         )

@@ -12,6 +12,7 @@ so that the stack runs, and answers, once for all of them.
 import asyncio
 import contextlib
 import errno
+import ipaddress
 import socket
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Endpoint, shown
 from raincheck.impl.sealing.keys import Keys
 
 Datagrams: TypeAlias = list[tuple[bytes, Endpoint]]
@@ -113,30 +114,70 @@ def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
     return host, int(port)
 
 
-async def resolve(endpoint: Endpoint, what: str = "address") -> Endpoint:
-    """Resolve a host name to an IPv4 address; raise ConfigError if that fails."""
-    host, port = endpoint
-    try:
-        socket.inet_aton(host)
-        if host.count(".") == 3:
-            return endpoint
-    except OSError:
-        pass
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(host, port, family=socket.AF_INET, type=socket.SOCK_DGRAM)
-    except (OSError, UnicodeError) as problem:
+def family_of(host: str) -> socket.AddressFamily:
+    """Return the family of an IP address."""
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def is_any(host: str) -> bool:
+    """Whether the address stands for every address of this machine, as 0.0.0.0 and :: do."""
+    return ipaddress.ip_address(host).is_unspecified
+
+
+def check_family(endpoint: Endpoint, bound: Endpoint, what: str) -> None:
+    """Raise ConfigError if an address is not of the family of that to which this member binds."""
+    if family_of(endpoint[0]) != family_of(bound[0]):
+        both = (family_of(endpoint[0]), family_of(bound[0]))
+        theirs, ours = ("IPv6" if family == socket.AF_INET6 else "IPv4" for family in both)
         raise ConfigError(
-            f"{what} {host}:{port} names an unknown host ({problem}); check the spelling or "
-            f"give an IPv4 address"
-        ) from None
-    address = found[0][4]
-    return str(address[0]), int(address[1])
+            f"{what} {shown(endpoint)} is an {theirs} address, and this member is bound to "
+            f"{shown(bound)}, which is {ours}; use one family in the whole group"
+        )
 
 
-async def resolve_all(hosts: Sequence[str | Endpoint], what: str) -> tuple[Endpoint, ...]:
-    """Parse and resolve several addresses, each named `what` in errors."""
-    return tuple([await resolve(parse_endpoint(host, what), what) for host in hosts])
+async def resolve(
+    endpoint: Endpoint, what: str = "address", family: socket.AddressFamily | None = None
+) -> Endpoint:
+    """Resolve a host name to its first address; raise ConfigError if that fails.
+
+    A name that has addresses of both families stands for that of `family`, or else for IPv4.
+    """
+    return (await _addresses(endpoint, what, family))[0]
+
+
+async def resolve_all(
+    hosts: Sequence[str | Endpoint], what: str, bound: Endpoint
+) -> tuple[Endpoint, ...]:
+    """Parse and resolve addresses of members, each named `what` in errors.
+
+    A name stands for all of its addresses, as a service without an address of its own has it.
+    """
+    found: dict[Endpoint, None] = {}
+    for host in hosts:
+        for each in await _addresses(parse_endpoint(host, what), what, family_of(bound[0])):
+            check_family(each, bound, what)
+            found[each] = None
+    return tuple(found)
+
+
+async def _addresses(
+    endpoint: Endpoint, what: str, family: socket.AddressFamily | None
+) -> list[Endpoint]:
+    host, port = endpoint
+    with contextlib.suppress(ValueError):
+        return [(str(ipaddress.ip_address(host)), port)]
+    loop, problem = asyncio.get_running_loop(), OSError()
+    for each in [family] if family is not None else [socket.AF_INET, socket.AF_INET6]:
+        try:
+            found = await loop.getaddrinfo(host, port, family=each, type=socket.SOCK_DGRAM)
+        except (OSError, UnicodeError) as failed:
+            problem = problem if problem.args else OSError(str(failed))
+        else:
+            return [(str(address[0]), int(address[1])) for *_, address in found]
+    raise ConfigError(
+        f"{what} {host}:{port} names an unknown host ({problem}); check the spelling or "
+        f"give an IP address"
+    )
 
 
 def check_route(bound: Endpoint, others: Iterable[Endpoint], what: str) -> None:
@@ -144,18 +185,38 @@ def check_route(bound: Endpoint, others: Iterable[Endpoint], what: str) -> None:
 
     127.0.0.1, the default, is such an address if one of the others is elsewhere. Sends nothing.
     """
+    loopback = ipaddress.ip_address(bound[0]).is_loopback
     for host, port in others:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        with socket.socket(family_of(host), socket.SOCK_DGRAM) as probe:
             try:
                 probe.bind((bound[0], 0))
                 probe.connect((host, port))
             except OSError as problem:
                 # Anything else may pass: a network that is not up yet, for one.
-                if problem.errno == errno.EINVAL or bound[0].startswith("127."):
+                if problem.errno == errno.EINVAL or loopback:
                     raise ConfigError(
-                        f"{what} {host}:{port} is on another machine, which bind {bound[0]} does "
-                        f"not reach; bind to an address of this machine that the others can reach"
+                        f"{what} {shown((host, port))} is on another machine, which bind "
+                        f"{bound[0]} does not reach; bind to an address of this machine that the "
+                        f"others can reach"
                     ) from None
+
+
+def opened(kind: socket.SocketKind, endpoint: Endpoint) -> socket.socket:
+    """Return a socket of that kind, of the address's family, not bound yet."""
+    family = family_of(endpoint[0])
+    sock = socket.socket(family, kind)
+    if family == socket.AF_INET6:
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    return sock
+
+
+def place_of(sock: socket.socket, advertise: Endpoint | None) -> Endpoint:
+    """Return where others reach a socket that is bound: there, or where it is said to be.
+
+    Port 0 of `advertise` stands for the port of the socket.
+    """
+    host, port = sock.getsockname()[:2]
+    return (host, port) if advertise is None else (advertise[0], advertise[1] or port)
 
 
 def bind(sock: socket.socket, endpoint: Endpoint, what: str) -> None:
@@ -164,7 +225,7 @@ def bind(sock: socket.socket, endpoint: Endpoint, what: str) -> None:
         sock.bind(endpoint)
     except OSError as problem:
         sock.close()
-        where = f"{endpoint[0]}:{endpoint[1]}"
+        where = shown(endpoint)
         if problem.errno == errno.EADDRINUSE:
             advice = "it is in use; choose another port, or stop the process that has it"
         elif problem.errno == errno.EADDRNOTAVAIL:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from secrets import token_bytes
 
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Endpoint, shown
 from raincheck.impl.sealing.head import OVERHEAD
 from raincheck.impl.sealing.keys import Keys
 from raincheck.impl.sealing.sealing import SEED, Sealing
@@ -76,10 +76,10 @@ class SealedTransport(Transport):
         ]
         for answer, to in sealing.poll_answers():
             self._inner.send(answer, to)
-        for reason, (host, port), detail, times in sealing.poll_dropped():
+        for reason, endpoint, detail, times in sealing.poll_dropped():
             _log.warning(
-                "dropped %d datagrams, the last from %s:%d: %s %s",
-                times, host, port, reason, detail,
+                "dropped %d datagrams, the last from %s: %s %s",
+                times, shown(endpoint), reason, detail,
             )  # fmt: skip
         if opened and self._receive is not None:
             self._receive(opened)

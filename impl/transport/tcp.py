@@ -25,7 +25,7 @@ from secrets import token_bytes
 
 from raincheck.impl.messages import Endpoint
 
-from .contract import Datagrams, Transport, bind, enlarge_buffers
+from .contract import Datagrams, Transport, bind, enlarge_buffers, is_any, opened, place_of
 
 _GREETING = struct.Struct(">4sHB")
 _MAGIC = b"RCT2"
@@ -49,14 +49,16 @@ class TcpTransport(Transport):
     multicasts = False
     max_datagram = 1 << 20
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, advertise: Endpoint | None = None) -> None:
+        """`advertise`: where others reach it, if that is not where it is bound."""
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener = opened(socket.SOCK_STREAM, endpoint)
         self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bind(self._listener, endpoint, "TCP")
         self._listener.setblocking(False)
-        self.endpoint = self._listener.getsockname()
+        self.endpoint = place_of(self._listener, advertise)
+        self._host = None if is_any(endpoint[0]) else endpoint[0]  # from which it connects
         self._server: asyncio.Server | None = None
         self._peers: dict[Endpoint, _Peer] = {}
         self.incoming: dict[_Incoming, None] = {}  # in the order in which they came
@@ -79,7 +81,7 @@ class TcpTransport(Transport):
         if len(self._peers) >= _MOST and not self._forget_a_peer():
             self.counters["dropped_too_many_peers"] += 1
             return None
-        peer = self._peers[to] = _Peer(self._loop, to, self.endpoint, self.counters)
+        peer = self._peers[to] = _Peer(self._loop, to, self.endpoint, self._host, self.counters)
         return peer
 
     def ask(self, claimed: Endpoint, nonce: bytes) -> None:
@@ -145,14 +147,20 @@ class _Peer(asyncio.Protocol):
     """The outgoing side: connects when there is something to send."""
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, to: Endpoint, mine: Endpoint, counters: Counter[str]
+        self,
+        loop: asyncio.AbstractEventLoop,
+        to: Endpoint,
+        mine: Endpoint,
+        host: str | None,
+        counters: Counter[str],
     ) -> None:
+        """`mine`: where this member is reached; `host`: from which it connects, None for any."""
         self._loop = loop
         self._to = to
         self._counters = counters
-        self._from = mine[0]
-        host = mine[0].encode()
-        self._greeting = _GREETING.pack(_MAGIC, mine[1], len(host)) + host
+        self._from = host
+        here = mine[0].encode()
+        self._greeting = _GREETING.pack(_MAGIC, mine[1], len(here)) + here
         self._transport: asyncio.Transport | None = None
         self._attempt: asyncio.Task[None] | None = None
         self._waiting: list[bytes] = []
@@ -219,9 +227,8 @@ class _Peer(asyncio.Protocol):
     async def _connect(self) -> None:
         try:
             async with asyncio.timeout(_CONNECT):
-                await self._loop.create_connection(
-                    lambda: self, *self._to, local_addr=(self._from, 0)
-                )
+                local = None if self._from is None else (self._from, 0)
+                await self._loop.create_connection(lambda: self, *self._to, local_addr=local)
         except (OSError, TimeoutError):
             self._counters["connect_failed"] += 1
             self._counters["dropped_unreachable"] += len(self._waiting)

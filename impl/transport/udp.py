@@ -14,9 +14,17 @@ from collections import deque
 from collections.abc import Iterable
 
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Endpoint, shown
 
-from .contract import MAX_UDP_PAYLOAD, Datagrams, Transport, bind, enlarge_buffers
+from .contract import (
+    MAX_UDP_PAYLOAD,
+    Datagrams,
+    Transport,
+    bind,
+    enlarge_buffers,
+    opened,
+    place_of,
+)
 
 _log = logging.getLogger("raincheck")
 
@@ -33,14 +41,16 @@ class UdpTransport(Transport):
     multicasts = False
     max_datagram = MAX_UDP_PAYLOAD
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, advertise: Endpoint | None = None) -> None:
+        """`advertise`: where others reach it, if that is not where it is bound."""
         super().__init__()
         self._loop = asyncio.get_running_loop()
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket = opened(socket.SOCK_DGRAM, endpoint)
         enlarge_buffers(self._socket)
         bind(self._socket, endpoint, "UDP")
         self._socket.setblocking(False)
-        self.endpoint = self._socket.getsockname()
+        self.endpoint = place_of(self._socket, advertise)
+        self._long = self._socket.family == socket.AF_INET6  # addresses have four parts
         self._backlog: deque[tuple[bytes, Endpoint]] = deque()
         self._backlog_bytes = 0
         self._emptied = asyncio.Event()
@@ -92,6 +102,8 @@ class UdpTransport(Transport):
         except OSError as problem:  # an ICMP answer to something sent earlier
             self._failed(problem)
         if batch:
+            if self._long:
+                batch = [(data, (source[0], source[1])) for data, source in batch]
             self._hand_over(batch)
 
     def _postpone(self, data: bytes, to: Endpoint) -> None:
@@ -123,10 +135,10 @@ class UdpTransport(Transport):
     def _failed(self, problem: OSError, to: Endpoint | None = None) -> None:
         kind = f"socket_error: {problem.strerror or problem}"
         if not self.counters[kind] and problem.errno != errno.ECONNREFUSED:  # nobody is there yet
-            (host, port), there = self.endpoint, f" to {to[0]}:{to[1]}" if to else ""
+            there = f" to {shown(to)}" if to else ""
             _log.warning(
-                "what %s:%s sends%s does not get out: %s; check the address, the route and the "
-                "firewall (this kind of error is said once)", host, port, there,
+                "what %s sends%s does not get out: %s; check the address, the route and the "
+                "firewall (this kind of error is said once)", shown(self.endpoint), there,
                 problem.strerror or problem,
             )  # fmt: skip
         self.counters["socket_error"] += 1
@@ -144,10 +156,14 @@ class MulticastTransport(UdpTransport):
     multicasts = True
 
     def __init__(self, endpoint: Endpoint, group: Endpoint) -> None:
-        if not 224 <= int(group[0].split(".")[0]) <= 239:
+        if ":" in group[0] or not 224 <= int(group[0].split(".")[0]) <= 239:
             raise ConfigError(
                 f"multicast group {group[0]}:{group[1]} is not a multicast address; "
                 f"choose one from 224.0.0.0 to 239.255.255.255, for example 239.192.7.7:45588"
+            )
+        if ":" in endpoint[0]:
+            raise ConfigError(
+                f"transport multicast is for IPv4, and bind {endpoint[0]} is IPv6; use udp or tcp"
             )
         super().__init__(endpoint)
         self._group = group
