@@ -337,7 +337,7 @@ def test_bad_datagrams_are_counted_and_disturb_nobody() -> None:
     [
         ({"transport": "pigeon"}, "transport 'pigeon' is unknown; choose one of udp"),
         ({"bind": "nowhere"}, "bind 'nowhere' is not HOST:PORT"),
-        ({"bind": "0.0.0.0:0"}, "no address that others can reach"),
+        ({"bind": "0.0.0.0:0"}, "say with advertise="),
         ({"bind": "192.0.2.254:0"}, "this machine has no such address"),
         ({"initial_hosts": ["127.0.0.1:0"]}, "port 0; name the port"),
         ({"initial_hosts": ["no such host:7001"]}, "names an unknown host"),
