@@ -30,7 +30,7 @@ from typing import Any, TextIO
 from raincheck.impl.aio.channel import Channel
 
 from .errors import RaincheckError
-from .messages import Address, Batch
+from .messages import Address, Batch, shown
 
 Report = Callable[[dict[str, object]], None]
 
@@ -158,8 +158,7 @@ class _Member:
         channel, options = self._channel, self._options
         if options.deliveries is not None:
             self._log = DeliveryLog(options.deliveries, channel.address)
-        host, port = channel.endpoint
-        self._tell("joined", member=str(channel.address), bind=f"{host}:{port}")
+        self._tell("joined", member=str(channel.address), bind=shown(channel.endpoint))
         deliver = asyncio.create_task(self._deliver())
         others = [asyncio.create_task(self._views()), asyncio.create_task(self._load())]
         waits: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), deliver, *others]

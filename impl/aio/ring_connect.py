@@ -15,14 +15,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.messages import Address, Endpoint, shown
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.sealing.keys import KeySource, read_keys
-from raincheck.impl.transport.contract import Transport, check_route, parse_endpoint, resolve
+from raincheck.impl.transport.contract import (
+    Transport,
+    check_family,
+    check_route,
+    is_any,
+    parse_endpoint,
+    resolve,
+)
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
@@ -150,8 +157,13 @@ class RingSettings:
                         f"max_datagram is {self.config.max_datagram}, but at most "
                         f"{transport.max_datagram} bytes fit into one under a key"
                     )
-                check_route(bind, [each.endpoint for each in founders], "founder")
-                check_route(bind, contacts, "contact")
+                for what, places in (
+                    ("founder", [each.endpoint for each in founders]),
+                    ("contact", contacts),
+                ):
+                    for place in places:
+                        check_family(place, bind, what)
+                    check_route(bind, places, what)
                 node = self._make_node(transport, kept, founders, contacts)
             except BaseException:
                 await transport.close()
@@ -234,9 +246,9 @@ async def resolved(settings: RingSettings) -> tuple[tuple[Placed, ...], tuple[En
         name, endpoint = _founder(text)
         founders.append(Placed(Address(name, 0), await resolve(endpoint, "founder")))
     places = Counter(each.endpoint for each in founders)
-    for (host, port), times in places.items():
+    for place, times in places.items():
         if times > 1:
-            raise ConfigError(f"founders= has {host}:{port} {times} times; one place, one member")
+            raise ConfigError(f"founders= has {shown(place)} {times} times; one place, one member")
     contacts = [await resolve(parse_endpoint(c, "contact"), "contact") for c in settings.join]
     return tuple(sorted(founders)), tuple(contacts)
 
@@ -245,7 +257,7 @@ async def place_of(settings: RingSettings, founders: Sequence[Placed]) -> Endpoi
     """Return this member's endpoint; raise ConfigError if the founders do not name it."""
     if settings.bind is not None:
         bind = await resolve(parse_endpoint(settings.bind, "bind"), "bind")
-        if bind[0] == "0.0.0.0":
+        if is_any(bind[0]):
             raise ConfigError(
                 f"bind {settings.bind} is no address that others can reach; "
                 f"bind to one address of this machine"
@@ -266,8 +278,8 @@ def _myself(settings: RingSettings, founders: Sequence[Placed], bind: Endpoint) 
         if endpoint == bind and settings.name in (None, address.node):
             return
     who = settings.name or f"{bind[0]}:{bind[1]}"
-    where = f" at {bind[0]}:{bind[1]}" if settings.name and bind[1] else ""
-    listed = " ".join(f"{a.node}@{e[0]}:{e[1]}" for a, e in founders)
+    where = f" at {shown(bind)}" if settings.name and bind[1] else ""
+    listed = " ".join(f"{a.node}@{shown(e)}" for a, e in founders)
     raise ConfigError(
         f"founders= does not have this member, {who}{where}, only {listed}; "
         f"add it to the list at every founder, or connect with join="

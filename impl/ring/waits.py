@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from raincheck.impl.messages import shown
 from raincheck.impl.raincore.events import Token
 
 from .engine import RingEngine
@@ -14,7 +15,7 @@ def waits_of(engine: RingEngine) -> dict[str, str]:
     others = [member for member in token.nodelist if member != core.me]
     waits: dict[str, str] = {}
     if core.up == "new":
-        return {f"{host}:{port}": "to answer as a member" for host, port in engine.contacts}
+        return {shown(place): "to answer as a member" for place in engine.contacts}
     if core.up != "up":
         return {}
     if not token.nodelist:

@@ -7,8 +7,10 @@ delivers what has arrived before it installs one without. What has not arrived b
 so is what waits at a sender for a member that is gone.
 
 While deliveries are held nothing is taken off the lane, so its window closes, and what is sent
-waits in a bounded queue for each member. A large message leaves in fragments, one after the other;
-nothing comes between them, for the lane keeps the order.
+waits in a bounded queue for each member. A member that waits for its state has it before all that
+it is sent, so what it delivers before a view without the sender waits once more, for the state. A
+large message leaves in fragments, one after the other; nothing comes between them, for the lane
+keeps the order.
 """
 
 from __future__ import annotations
@@ -106,6 +108,7 @@ class DirectLayer(Layer):
         self._waits = False  # whether messages may wait to be taken
         self._early: list[Taken] = []  # of members of a view that is not installed here yet
         self._partial: dict[Address, _Partial] = {}
+        self._parting: list[Deliver] = []  # of members that are gone, until the state is here
         self._view = 0
         self._members: tuple[Address, ...] = ()  # of the view that is installed here
 
@@ -137,7 +140,7 @@ class DirectLayer(Layer):
         for to in list(self._queues):
             sent = self._send_to(to, now) or sent
         taken = self._take_waiting(now)
-        self.stirred = self._waits or bool(self._queues)
+        self.stirred = self._waits or bool(self._queues) or bool(self._parting)
         return sent or taken
 
     def _send_to(self, to: Address, now: float) -> bool:
@@ -155,8 +158,12 @@ class DirectLayer(Layer):
 
     def _may_send_to(self, to: Address) -> bool:
         if to == self.me:
-            return not self.ground.holding
+            return not self._held
         return self.waiting(to, MESSAGES) < self.config.unicast_window
+
+    @property
+    def _held(self) -> bool:
+        return self.ground.stateless or bool(self.ground.holding)
 
     @property
     def unsent(self) -> bool:
@@ -204,7 +211,11 @@ class DirectLayer(Layer):
 
     def _take_waiting(self, now: float) -> bool:
         taken = False
-        while self._waits and not self.ground.holding and not self._early:
+        if self._parting and not self._held:
+            parting, self._parting, taken = self._parting, [], True
+            for each in parting:
+                self.above.up(each, now)
+        while self._waits and not self._held and not self._early:
             if not self._take_next(now):
                 self._waits = False
             else:
@@ -285,8 +296,12 @@ class DirectLayer(Layer):
             self.ground.offends(source, "other messages between fragments of one")
 
     def _pass_on(self, source: Address, payloads: Payloads, now: float) -> None:
-        run = Run(source, 0, payloads.count)
-        self.above.up(Deliver(run, self._view, payloads), now)
+        message = Deliver(Run(source, 0, payloads.count), self._view, payloads)
+        if self.ground.stateless:
+            self._parting.append(message)
+        else:
+            self.above.up(message, now)
 
     def buffered(self) -> int:
-        return sum(len(partial.pieces) for partial in self._partial.values()) + len(self._early)
+        pieces = sum(len(partial.pieces) for partial in self._partial.values())
+        return pieces + len(self._early) + len(self._parting)

@@ -70,6 +70,8 @@ class Ground:
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)
         """The application's messages that no layer has taken yet."""
+        self.stateless = False
+        """Whether the application waits for the state, which comes before all that it is sent."""
         self.holding: set[str] = set()
         """The names of those for whom deliveries are held up."""
         self.reports: list[Report] = []

@@ -212,12 +212,13 @@ class StateTransferLayer(Layer):
         self._noted(now)
 
     def _noted(self, now: float) -> None:
-        """Hold deliveries and tell GMS of waiting requesters as the core's state requires."""
+        """Tell the layers what the core's state requires: deliveries held, requesters waiting."""
         core, holding = self.core, self.ground.holding
         if core.holding:
             holding.add(self.name)
         else:
             holding.discard(self.name)
+        self.ground.stateless = core.holding or core.discarding
         wanted = bool(core.queue) and not core.waiting
         if wanted != self._wanted:
             self._wanted = wanted

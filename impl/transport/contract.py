@@ -105,11 +105,22 @@ def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
         host, port = text[0], str(text[1])
     else:
         host, _, port = text.strip().rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
+        bare = host.removeprefix("[").removesuffix("]")
+        if ":" in bare and host != f"[{bare}]":
+            raise ConfigError(
+                f"{what} {text!r} has an IPv6 address without brackets, so that its port cannot "
+                f"be told from it; write for example [::1]:7001"
+            )
+        host = bare
     if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
         raise ConfigError(
             f"{what} {text!r} is not HOST:PORT with a port from 0 to 65535; "
             f"write for example 127.0.0.1:7001"
+        )
+    if "%" in host:
+        raise ConfigError(
+            f"{what} {text!r} has a zone, which means nothing to the others; use an address that "
+            f"is the same on every machine"
         )
     return host, int(port)
 

@@ -83,6 +83,8 @@ def test_the_same_over_ipv6(transport: str) -> None:
         ({"bind": "127.0.0.1:0", "initial_hosts": ["[::1]:7"]}, r"initial host \[::1\]:7 is an"),
         ({"transport": "multicast", "advertise": "127.0.0.1:0"}, "not for multicast"),
         ({"advertise": "nowhere"}, "advertise 'nowhere' is not HOST:PORT"),
+        ({"initial_hosts": ["::1:7001"]}, r"'::1:7001' has an IPv6 address without brackets"),
+        ({"bind": "[fe80::1%eth0]:7001"}, "has a zone, which means nothing to the others"),
     ],
 )
 def test_addresses_that_cannot_work_are_refused(settings: dict[str, Any], sentence: str) -> None:

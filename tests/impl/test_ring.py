@@ -624,6 +624,8 @@ def test_who_has_left_comes_back_as_another_life_only(tmp_path: Path) -> None:
         ({"name": ".a"}, "name '.a' is not usable"),
         ({"bind": "nowhere"}, "bind 'nowhere' is not HOST:PORT"),
         ({"bind": "0.0.0.0:7001"}, "is no address that others can reach"),
+        ({"bind": "[::]:7001"}, "is no address that others can reach"),
+        ({"bind": "127.0.0.1:0", "join": ["[::1]:7"]}, "use one family in the whole group"),
         ({"founders": "a@h:1"}, "founders is the text 'a@h:1'; give a list"),
         ({"join": ["h:0"]}, "contact h:0 has port 0"),
         ({"join": ["192.0.2.1:7"]}, "contact 192.0.2.1:7 is on another machine, which bind 127."),

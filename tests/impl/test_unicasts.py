@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -153,6 +154,29 @@ def test_a_receiver_that_is_behind_delivers_them_in_the_view_with_their_sender()
 
     [(sender, view, payload)] = group["a"].unicasts
     assert (sender, view, payload) == (group["c"].address, 2, b"hello")
+
+
+def test_a_joiner_has_its_state_before_what_a_departed_member_sent_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    group = Simulator(config=replace(SMALL, state_timeout=60.0), with_state=True)
+    group.start("a", "b", "c", founders=True)
+    for name in "abc":  # none of them gives its state yet
+        monkeypatch.setattr(group[name].app, "give", lambda _stack, _now: False)
+    group.start("d")
+    group.run_until(lambda: bool(group["d"].views) and len(group["a"].views[-1].members) == 4)
+    group.send_to("a", "d", b"before it crashes", bytes(9000))
+    group.run(0.05)
+    group.crash("a")  # the leader, so that nobody waits for its transfer
+    group.run_until(lambda: len(group["d"].views[-1].members) == 3)
+    assert (group["d"].app.transferred, group["d"].unicasts) == (None, [])
+
+    monkeypatch.undo()
+    group.run_until(lambda: bool(group["d"].app.transferred))
+    group.run(0.05)
+
+    assert contents(group, "d", "a") == [b"before it crashes", bytes(9000)]
+    assert {view for _, view, _ in group["d"].unicasts} == {2}
 
 
 # ------------------------------------------------------------------ the caller's mistakes
