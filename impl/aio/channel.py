@@ -123,6 +123,7 @@ class Channel(Sending):
         """Begin a life with that stack."""
         self._send_by(stack, driver, config)
         stack.tells_idle(self._inbox.idle)
+        stack.tells_room(self._inbox.room)
         self._callbacks = Callbacks(config, stack, driver, self._inbox)
 
     def _excluded(self, reason: str) -> None:

@@ -94,6 +94,9 @@ class Driver(Shell[Report]):
         try:
             step(self._loop.time())
             self._settle()
+            while self.stack.pausing and not self._closed:
+                self.stack.go_on(self._loop.time())
+                self._settle()
         except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
             me = self.address
             _log.error("member %s stops: a defect in the stack", me, exc_info=problem)

@@ -230,6 +230,24 @@ class Stack:
         """Take a function for how long the application has taken nothing (`hold`), in seconds."""
         self._group.application.idle = idle
 
+    def tells_room(self, room: Callable[[], int]) -> None:
+        """Take a function for the bytes of messages that the application has room for.
+
+        Once the reports fill that room, deliveries pause until the shell has polled the reports
+        and calls `go_on`.
+        """
+        self._group.application.room = room
+
+    @property
+    def pausing(self) -> bool:
+        """Whether the reports fill the application's room, so that `go_on` is to be called."""
+        return self._group.application.pausing
+
+    def go_on(self, now: float) -> None:
+        """Resume deliveries after `poll_reports`, unless the application holds them."""
+        self._group.application.go_on()
+        self._pump(now)
+
     def tells_refused(self, refused: Callable[[], Mapping[Endpoint, str]]) -> None:
         """Take a function for the endpoints that have another key: it founds no group beside."""
         self._ground.refused = refused
@@ -307,6 +325,7 @@ class Stack:
             return []
         found = reports.copy()
         reports.clear()
+        self._group.application.taken()
         return found
 
     def deadline(self) -> float | None:
