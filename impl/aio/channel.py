@@ -33,11 +33,12 @@ from functools import partial
 from typing import Unpack
 
 from raincheck.impl.errors import RaincheckError
-from raincheck.impl.messages import Batch, View
+from raincheck.impl.messages import Batch, View, shown
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import CallOver, Left, Report, Requested, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
+from raincheck.impl.wire.datagrams import VERSION
 
 from .callbacks import Callbacks
 from .connect import ChannelConfig, ChannelSettings
@@ -50,6 +51,7 @@ from .readers import Readers
 from .rejoining import Backoff, next_life
 from .sending import Sending
 from .state_callbacks import StateNotTransferred
+from .status import History, Status, encoded
 
 _log = logging.getLogger("raincheck")
 
@@ -61,7 +63,8 @@ class Channel(Sending):
         self, config: ChannelConfig, transport: Transport, stack: Stack, writer: TraceWriter | None
     ) -> None:
         """Use `Channel.connect` instead."""
-        driver = Driver(stack, transport, self._reported, writer)
+        self._desk = config.make_desk(transport, lambda: encoded(self.status()))
+        driver = Driver(stack, transport, self._reported, writer, self._desk)
         inbox = Inbox(
             config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
         )
@@ -79,6 +82,7 @@ class Channel(Sending):
         view and, with set_state, the group's state before any message.
         """
         self._view: View | None = None
+        self._history = History()
         self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
         """Called with each view, behind the last message delivered before it; must not block.
@@ -153,7 +157,7 @@ class Channel(Sending):
         except (RaincheckError, OSError) as problem:
             self._fail(f"it cannot join again: {problem}", problem)
             return
-        driver = Driver(stack, old.transport, self._reported, writer)
+        driver = Driver(stack, old.transport, self._reported, writer, self._desk)
         driver.settled = old.settled  # all who wait for a change wait for this one's
         self._live(config, stack, driver)
         if self._inbox.held:
@@ -273,6 +277,31 @@ class Channel(Sending):
             events=events_of(counters),
         )
 
+    def status(self) -> Status:
+        """Return the status of this moment, as `raincheck.ask` gives it to other processes."""
+        view, now, transport = self._view, self._driver.now, self._driver.transport
+        return Status(
+            kind="group",
+            of=self._config.cluster,
+            member=str(self.address),
+            endpoint=shown(self.endpoint),
+            transport=transport.name,
+            sealed=transport.sealed,
+            status=self._stack.status,
+            uptime=self._driver.uptime,
+            view=view.id.counter if view is not None else 0,
+            coordinator=str(view.coordinator) if view is not None else "",
+            members=tuple(
+                (str(member), shown(place) if place[1] else "")
+                for member, place in self._stack.places(self.endpoint)
+            ),
+            history=self._history.past(now),
+            missing=tuple(self.missing),
+            suspected=tuple(map(str, self._stack.suspected)),
+            wire=VERSION,
+            group=self.metrics(),
+        )
+
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
         """Wait until the view has at least `count` members."""
 
@@ -308,6 +337,9 @@ class Channel(Sending):
             self._view = report.view
             self.view_history.append(report.view)
             self._readers.add(report.view)
+            self._history.add(
+                self._driver.now, report.view.id.counter, report.view.members, report.departures
+            )
             self._inbox.tell(view_change(report), lambda: self._show(report.view))
         elif isinstance(report, Left):
             rejoin = self._config.rejoin or report.alone

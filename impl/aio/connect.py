@@ -14,8 +14,10 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import TypeAlias, TypedDict
 
+from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.networks import inside
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sealing.keys import KeySource, read_keys
@@ -67,6 +69,7 @@ class ChannelSettings(TypedDict, total=False):
     timeout: float
     leave_timeout: float
     admit: Admit | None
+    ask: Sequence[str] | None
     inbox: int
     trace: str | Path | None
     run: str
@@ -114,6 +117,9 @@ class ChannelConfig:
     admit: Admit | None = None
     """Who may join while this member leads: a list of networks, or a function of a joiner's address
     and endpoint. None: as in `stack`, where everybody may."""
+    ask: Sequence[str] | None = None
+    """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
+    the key, or, without one, who is on the same machine; []: nobody."""
     inbox: int = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
     trace: str | Path | None = None
@@ -174,6 +180,8 @@ class ChannelConfig:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
+        if self.ask is not None:
+            inside(self.ask, "ask")
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
         for host in self.initial_hosts:
@@ -226,6 +234,12 @@ class ChannelConfig:
             discovery=transport.multicasts,
             sums=not transport.sealed,
         )
+
+    def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
+        """Make the desk that answers live questions; `tell` returns the answer."""
+        here = transport.endpoint[0] if self.advertise is None else None
+        allowed = who_may_ask(self.ask, here, sealed=transport.sealed)
+        return Desk(allowed, tell, secret=token_bytes(32))
 
     async def open_transport(self) -> Transport:
         """Open the sockets."""

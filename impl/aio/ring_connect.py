@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any, NamedTuple, TypedDict
 
+from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint, shown
+from raincheck.impl.networks import inside
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.door import Admit, admission
@@ -61,6 +64,7 @@ class RingKeywords(TypedDict, total=False):
     leave_timeout: float
     inbox: int
     admit: Admit | Sequence[str] | None
+    ask: Sequence[str] | None
     key: KeySource
     encrypt: bool
     repairs: Repairs | None
@@ -104,6 +108,10 @@ class RingSettings:
     """Who may join by this member: networks ("10.0.0.0/8"), or a function that is given the
     process's address and endpoint. None: whoever asks."""
 
+    ask: Sequence[str] | None = None
+    """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
+    the key, or, without one, who is on the same machine; []: nobody."""
+
     key: KeySource = field(default=None, repr=False)
     """The ring's key: `SIZE` bytes, the path of a key file, or several of these, of which the
     first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
@@ -137,6 +145,8 @@ class RingSettings:
         if self.inbox < 0:
             raise ConfigError(f"inbox is {self.inbox}; it must be 0 (take no messages) or more")
         admission(self.admit)
+        if self.ask is not None:
+            inside(self.ask, "ask")
         if self.bind is not None:
             parse_endpoint(self.bind, "bind")
         for contact in self.join:
@@ -180,6 +190,11 @@ class RingSettings:
                 "may only come back with join=", node.address, self.ring,
             )  # fmt: skip
         return Opened(self, node, transport, file)
+
+    def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
+        """Make the desk that answers live questions; `tell` returns the answer."""
+        allowed = who_may_ask(self.ask, transport.endpoint[0], sealed=transport.sealed)
+        return Desk(allowed, tell, secret=token_bytes(32))
 
     async def open_transport(self, bind: Endpoint) -> Transport:
         """Open the socket."""
