@@ -199,10 +199,13 @@ class RingSettings:
     async def open_transport(self, bind: Endpoint) -> Transport:
         """Open the socket."""
         keys = read_keys(self.key)
-        transport = UdpTransport(bind)
+        transport = await self._open_transport(bind)
         if not keys:
             return transport
         return SealedTransport(transport, keys, f"ring {self.ring}", encrypt=self.encrypt)
+
+    async def _open_transport(self, bind: Endpoint) -> Transport:
+        return UdpTransport(bind)
 
     def _make_node(
         self,

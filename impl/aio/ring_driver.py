@@ -42,14 +42,18 @@ class RingDriver(Shell[RingReport]):
         self.history = History()
         """The views that it has committed."""
         self._members = node.members
-        self._begins = "has founded"
-        if node.core.up == "down":
-            self._begins = "is back in"
-        elif node.contacts:
-            self._begins = "has joined"
+        self._back = node.core.up == "down"
+        self._begins = "has joined" if node.contacts else "has founded"
         self._keep = keep
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
+
+    def start(self) -> None:
+        if self._back:  # there need not be another view that says so
+            self._begins = ""
+            here, view = shown(self.transport.endpoint), RingView(self.node.view, self._members)
+            _log.info("%s is back in ring %r at %s: %s", self.address, self._ring, here, view)
+        super().start()
 
     def run(self, step: Callable[[float], None]) -> None:
         """Give the node one input and settle; an input from within a report waits for its end."""

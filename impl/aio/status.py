@@ -35,6 +35,7 @@ class PastView:
     """How long ago, in seconds."""
     members: int
     joined: tuple[str, ...] = ()
+    """Who was not in the view before; empty in the first one."""
     left: tuple[tuple[str, str], ...] = ()
     """Who is no longer in it, and why; "": by its own wish."""
 
@@ -57,11 +58,12 @@ class History:
         self, now: float, view: int, members: tuple[Address, ...], left: Iterable[Departure]
     ) -> PastView:
         """Note a view that there is from now on, and who of the last one is not in it."""
+        before = self._members
         past = PastView(
             view=view,
             ago=0.0,
             members=len(members),
-            joined=tuple(str(member) for member in members if member not in self._members),
+            joined=tuple(str(each) for each in members if before and each not in before),
             left=tuple((str(member), why) for member, why in left),
         )
         self._members = members

@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -19,44 +19,19 @@ from hypothesis import strategies as st
 from raincheck.conformance.field.stack.hostile import question
 from raincheck.impl.aio.ask import _Try
 from raincheck.impl.aio.channel import Channel
-from raincheck.impl.aio.connect import ChannelConfig
 from raincheck.impl.aio.metrics import Metrics
 from raincheck.impl.aio.ring import Ring
-from raincheck.impl.aio.ring_connect import RingSettings
 from raincheck.impl.aio.status import HISTORY, History, PastView, Status, decoded, encoded
 from raincheck.impl.asking import wire
 from raincheck.impl.errors import AskRefused, WireError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.simulation.loop import SimulatedNetwork, run
-from raincheck.impl.transport.contract import Transport, parse_endpoint
-from raincheck.impl.transport.sealed import SealedTransport
+from raincheck.impl.simulation.members import SimulatedChannel, SimulatedRing
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 OPERATOR: Endpoint = ("127.0.0.1", 50_000)
 STRANGER: Endpoint = ("6.6.6.6", 666)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Simulated(ChannelConfig):
-    """A channel on a simulated network."""
-
-    network: SimulatedNetwork
-
-    async def _open_transport(self) -> Transport:
-        return self.network.open(parse_endpoint(self.bind))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulatedRing(RingSettings):
-    """A ring on a simulated network."""
-
-    network: SimulatedNetwork
-
-    async def open_transport(self, bind: Endpoint) -> Transport:
-        inner = self.network.open(bind)
-        keys = read_keys(self.key)
-        return SealedTransport(inner, keys, f"ring {self.ring}") if keys else inner
 
 
 @asynccontextmanager
@@ -67,7 +42,7 @@ async def group_of(
     channels: dict[str, Channel] = {}
     try:
         for number, name in enumerate(names, 1):
-            config = Simulated(
+            config = SimulatedChannel(
                 cluster="orders", name=name, incarnation=0, bind=f"127.0.0.{number}:7000",
                 initial_hosts=["127.0.0.1:7000"], network=network, **{"key": [], **about},
             )  # fmt: skip
@@ -160,7 +135,7 @@ def test_a_member_that_waits_says_for_whom_and_for_what_and_whom_it_suspects() -
             b._callbacks._config = replace(b._config, block=hangs)  # from now on
             b._stack.ask_to_block()
             joiner = Channel.connecting(
-                Simulated(
+                SimulatedChannel(
                     cluster="orders", name="c", incarnation=0, bind="127.0.0.3:7000", key=[],
                     initial_hosts=["127.0.0.1:7000"], network=network,
                 )
@@ -199,7 +174,7 @@ def test_a_member_of_a_ring_tells_its_views_its_token_and_whom_it_suspects() -> 
     assert (held.ring.locked, held.ring.token, held.ring.agreement) == (True, "eating", True)
     assert [member for member, _ in held.members] == ["a.0", "b.0", "c.0"]
     assert held.members[1] == ("b.0", "127.0.0.2:7000")
-    assert held.history[-1].joined == ("a.0", "b.0", "c.0")
+    assert (held.history[-1].members, held.history[-1].joined) == (3, ())
     assert after.ring is not None
     assert after.ring.epoch + after.view > held.ring.epoch + held.view
     assert [member for member, _ in after.members] == ["a.0", "b.0"]
