@@ -25,10 +25,8 @@ from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import (
     Transport,
-    check_family,
+    advertised,
     check_route,
-    family_of,
-    is_any,
     parse_endpoint,
     resolve,
     resolve_all,
@@ -249,26 +247,11 @@ class ChannelConfig:
             return transport
         return SealedTransport(transport, keys, f"group {self.cluster}", encrypt=self.encrypt)
 
-    async def _advertised(self, bound: Endpoint) -> Endpoint | None:
-        if self.advertise is None:
-            if is_any(bound[0]):
-                raise ConfigError(
-                    f"bind {self.bind} stands for every address of this machine; say with "
-                    f"advertise= at which one the others reach it, or bind to that one"
-                )
-            return None
-        if self.transport == "multicast":
-            raise ConfigError("advertise= is for the transports udp and tcp, not for multicast")
-        advertise = parse_endpoint(self.advertise, "advertise")
-        advertise = await resolve(advertise, "advertise", family_of(bound[0]))
-        check_family(advertise, bound, "advertise")
-        if is_any(advertise[0]):
-            raise ConfigError(f"advertise {self.advertise} is no address that others can reach")
-        return advertise
-
     async def _open_transport(self) -> Transport:
         endpoint = await resolve(parse_endpoint(self.bind, "bind"), "bind")
-        advertise = await self._advertised(endpoint)
+        advertise = await advertised(self.advertise, self.bind, endpoint)
+        if advertise is not None and self.transport == "multicast":
+            raise ConfigError("advertise= is for the transports udp and tcp, not for multicast")
         if self.transport == "udp":
             return UdpTransport(endpoint, advertise)
         if self.transport == "multicast":

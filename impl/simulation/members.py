@@ -28,5 +28,5 @@ class SimulatedRing(RingSettings):
 
     network: SimulatedNetwork
 
-    async def _open_transport(self, bind: Endpoint) -> Transport:
-        return self.network.open(bind)
+    async def _open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
+        return self.network.open(advertise or bind)

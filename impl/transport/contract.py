@@ -191,6 +191,28 @@ async def _addresses(
     )
 
 
+async def advertised(
+    advertise: str | Endpoint | None, bind: str | Endpoint | None, bound: Endpoint
+) -> Endpoint | None:
+    """Return where the others reach a member, None if that is where it is bound (`bind`, resolved).
+
+    Raises ConfigError if they cannot reach it there.
+    """
+    if advertise is None:
+        if is_any(bound[0]):
+            raise ConfigError(
+                f"bind {bind} stands for every address of this machine; say with "
+                f"advertise= at which one the others reach it, or bind to that one"
+            )
+        return None
+    named = parse_endpoint(advertise, "advertise")
+    place = await resolve(named, "advertise", family_of(bound[0]))
+    check_family(place, bound, "advertise")
+    if is_any(place[0]):
+        raise ConfigError(f"advertise {advertise} is no address that others can reach")
+    return place
+
+
 def check_route(bound: Endpoint, others: Iterable[Endpoint], what: str) -> None:
     """Raise ConfigError if nothing that is sent from `bound` can leave this machine for them.
 
