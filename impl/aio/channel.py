@@ -29,6 +29,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -47,6 +48,7 @@ from .driver import Driver
 from .events import Excluded, MessageOrEvent, view_change
 from .inbox import Inbox
 from .metrics import Metrics, events_of
+from .names import Names
 from .readers import Readers
 from .rejoining import Backoff, next_life
 from .sending import Sending
@@ -60,9 +62,16 @@ class Channel(Sending):
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
 
     def __init__(
-        self, config: ChannelConfig, transport: Transport, stack: Stack, writer: TraceWriter | None
+        self,
+        config: ChannelConfig,
+        transport: Transport,
+        stack: Stack,
+        writer: TraceWriter | None,
+        names: Names,
     ) -> None:
         """Use `Channel.connect` instead."""
+        self._names = names
+        names.on_change = lambda: self._driver.run(self._stack.ask_anew)
         self._desk = config.make_desk(transport, lambda: encoded(self.status()))
         driver = Driver(stack, transport, self._reported, writer, self._desk)
         inbox = Inbox(
@@ -115,11 +124,13 @@ class Channel(Sending):
     async def _open(config: ChannelConfig) -> Channel:
         transport = await config.open_transport()
         try:
-            stack, writer = await config.make_stack(transport)
+            names = Names(config.initial_hosts, transport.endpoint, route=config.advertise is None)
+            resolved = replace(config, initial_hosts=await names.first())
+            stack, writer = await resolved.make_stack(transport)
         except BaseException:
             await transport.close()
             raise
-        channel = Channel(config, transport, stack, writer)
+        channel = Channel(config, transport, stack, writer, names)
         await channel._join()
         return channel
 
@@ -127,6 +138,8 @@ class Channel(Sending):
         """Begin a life with that stack."""
         self._send_by(stack, driver, config)
         stack.tells_idle(self._inbox.idle)
+        if self._names.change:
+            stack.tells_names(self._names.now)
         self._callbacks = Callbacks(config, stack, driver, self._inbox)
 
     def _excluded(self, reason: str) -> None:
@@ -151,7 +164,7 @@ class Channel(Sending):
         await self._callbacks.close()
         old.end_trace()
         await asyncio.sleep(self._backoff.next(asyncio.get_running_loop().time()))
-        config = next_life(self._config, self._stack)
+        config = next_life(self._config, self._stack, self._names.now())
         try:
             stack, writer = await config.make_stack(old.transport)
         except (RaincheckError, OSError) as problem:
@@ -205,6 +218,7 @@ class Channel(Sending):
             self._returning.cancel()
             await asyncio.gather(self._returning, return_exceptions=True)
         try:
+            await self._names.close()
             await self._calls.close()
             await self._callbacks.close()
         finally:

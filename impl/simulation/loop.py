@@ -5,13 +5,16 @@ and a network of transports without sockets.
         network = SimulatedNetwork()
         run(scenario(network))             # minutes of virtual time, milliseconds of real time
 
-Datagrams arrive in order after `delay`; those to or from `silent` endpoints are lost.
+Datagrams arrive in order after `delay`; those to or from `silent` endpoints are lost. Names are
+looked up in the loop's own table.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
+import socket
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -29,7 +32,8 @@ class _Selector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             raise RuntimeError("everything waits, and no timer is set: nothing will ever happen")
-        self.now += max(0.0, timeout)
+        # A round takes a moment, lest a timer that the loop fires too early is set again for ever.
+        self.now = max(self.now + timeout, math.nextafter(self.now, math.inf))
         return super().select(0)
 
 
@@ -39,9 +43,31 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._virtual = _Selector()
         super().__init__(self._virtual)
+        self.names: dict[str, list[str]] = {}
+        """What its resolver knows: the addresses behind each name."""
+        self.lookups: list[tuple[float, str]] = []
+        """When each name was looked up."""
+        self.lookup = 0.01
+        """Seconds that a lookup takes."""
 
     def time(self) -> float:
         return self._virtual.now
+
+    async def getaddrinfo(self, host: Any, port: Any, **about: Any) -> list[Any]:
+        """Answer as a resolver does, from `names`."""
+        self.lookups.append((self.time(), str(host)))
+        await asyncio.sleep(self.lookup)
+        if host not in self.names:
+            raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        family, kind = about["family"], about["type"]
+        return [(family, kind, 17, "", (address, port)) for address in self.names[host]]
+
+
+def the_loop() -> VirtualLoop:
+    """Return the loop that runs."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop), "it does not run in virtual time"
+    return loop
 
 
 def run(scenario: Coroutine[Any, Any, T]) -> T:

@@ -235,6 +235,19 @@ class Stack:
         """Take a function for the endpoints that have another key: it founds no group beside."""
         self._ground.refused = refused
 
+    def tells_names(self, named: Callable[[], Sequence[Endpoint]]) -> None:
+        """Take a function for the present addresses of initial hosts that are named.
+
+        It is called at each round of asking, before it; `ask_anew` follows a change.
+        """
+        self._ground.named = named
+
+    def ask_anew(self, now: float) -> None:
+        """Ask at once: there are other initial hosts than before."""
+        self._group.joining.ask_anew(now)
+        self._group.others.ask_anew(now)
+        self._pump(now)
+
     def release(self, now: float) -> None:
         """Resume deliveries."""
         self._group.application.release()

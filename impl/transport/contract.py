@@ -135,6 +135,15 @@ def is_any(host: str) -> bool:
     return ipaddress.ip_address(host).is_unspecified
 
 
+def is_name(host: str) -> bool:
+    """Whether a host is named, and not given by its address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return True
+    return False
+
+
 def check_family(endpoint: Endpoint, bound: Endpoint, what: str) -> None:
     """Raise ConfigError if an address is not of the family of that to which this member binds."""
     if family_of(endpoint[0]) != family_of(bound[0]):
