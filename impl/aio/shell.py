@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 from raincheck.impl.asking.desk import Desk
-from raincheck.impl.asking.wire import is_of_a_question
+from raincheck.impl.asking.wire import MAGIC
 from raincheck.impl.messages import Address, shown
 from raincheck.impl.stack.reports import Dropped, Left
 from raincheck.impl.transport.contract import Datagrams, Transport
@@ -132,9 +132,10 @@ class Shell(ABC, Generic[R]):
     def _received(self, datagrams: Datagrams) -> None:
         questions: Datagrams = []
         if self._desk is not None:
-            questions = [each for each in datagrams if is_of_a_question(each[0])]
+            # Inline, for there are many datagrams, and hardly ever a question.
+            questions = [each for each in datagrams if each[0][:2] == MAGIC]
             if questions:
-                datagrams = [each for each in datagrams if not is_of_a_question(each[0])]
+                datagrams = [each for each in datagrams if each[0][:2] != MAGIC]
         if datagrams:
             self._run(lambda now: self._core.receive(datagrams, now))
         if questions and not self._closed:
