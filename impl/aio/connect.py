@@ -27,6 +27,7 @@ from raincheck.impl.transport.contract import (
     Transport,
     advertised,
     check_route,
+    is_own,
     parse_endpoint,
     resolve,
     resolve_all,
@@ -235,8 +236,9 @@ class ChannelConfig:
 
     def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
         """Make the desk that answers live questions; `tell` returns the answer."""
-        here = transport.endpoint[0] if self.advertise is None else None
-        allowed = who_may_ask(self.ask, here, sealed=transport.sealed)
+        here = transport.endpoint[0]
+        own = here if is_own(here) else None
+        allowed = who_may_ask(self.ask, own, sealed=transport.sealed)
         return Desk(allowed, tell, secret=token_bytes(32))
 
     async def open_transport(self) -> Transport:

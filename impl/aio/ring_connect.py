@@ -23,7 +23,7 @@ from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.sealing.keys import KeySource, read_keys
-from raincheck.impl.transport.contract import Transport, parse_endpoint
+from raincheck.impl.transport.contract import Transport, is_own, parse_endpoint
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
@@ -178,8 +178,9 @@ class RingSettings:
 
     def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
         """Make the desk that answers live questions; `tell` returns the answer."""
-        here = transport.endpoint[0] if self.advertise is None else None
-        allowed = who_may_ask(self.ask, here, sealed=transport.sealed)
+        here = transport.endpoint[0]
+        own = here if is_own(here) else None
+        allowed = who_may_ask(self.ask, own, sealed=transport.sealed)
         return Desk(allowed, tell, secret=token_bytes(32))
 
     async def open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:

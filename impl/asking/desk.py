@@ -34,7 +34,8 @@ def who_may_ask(ask: Sequence[str] | None, here: str | None, *, sealed: bool) ->
     """Return who may ask, given the networks of `ask=`; raises ConfigError for what is no network.
 
     Without networks, under a key, whoever has it may; without a key, who is on the same machine: at
-    a loopback address, or at `here`, the one address at which this member listens.
+    a loopback address, or at `here`, where the others reach this member, if that is an address of
+    its machine.
     """
     if ask is not None:
         return inside(ask, "ask")

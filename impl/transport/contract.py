@@ -144,6 +144,16 @@ def is_name(host: str) -> bool:
     return False
 
 
+def is_own(host: str) -> bool:
+    """Whether an address is one of this machine's, so that nobody else can send from it."""
+    with socket.socket(family_of(host), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
+
+
 def check_family(endpoint: Endpoint, bound: Endpoint, what: str) -> None:
     """Raise ConfigError if an address is not of the family of that to which this member binds."""
     if family_of(endpoint[0]) != family_of(bound[0]):

@@ -13,6 +13,7 @@ from raincheck.impl.asking.asker import Asker
 from raincheck.impl.asking.desk import ANSWERS, COOKIE_LIFE, HINTS, Desk, who_may_ask
 from raincheck.impl.errors import ConfigError, WireError
 from raincheck.impl.messages import Endpoint
+from raincheck.impl.transport.contract import is_own
 
 HERE: Endpoint = ("10.0.0.1", 7000)
 OPERATOR: Endpoint = ("127.0.0.1", 50_000)
@@ -118,6 +119,11 @@ def test_who_may_ask(
 ) -> None:
     may = who_may_ask(networks, HERE[0], sealed=sealed)
     assert [host for host in (*yes, *no) if may((host, 1))] == yes
+
+
+def test_an_address_is_this_machines_own_or_it_is_not() -> None:
+    assert is_own("127.0.0.1")
+    assert not is_own("203.0.113.7")
 
 
 def test_a_member_that_is_reached_elsewhere_takes_only_loopback_for_its_machine() -> None:
