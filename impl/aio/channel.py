@@ -124,7 +124,12 @@ class Channel(Sending):
     async def _open(config: ChannelConfig) -> Channel:
         transport = await config.open_transport()
         try:
-            names = Names(config.initial_hosts, transport.endpoint, route=config.advertise is None)
+            names = Names(
+                config.initial_hosts,
+                "initial host",
+                transport.endpoint,
+                route=config.advertise is None,
+            )
             resolved = replace(config, initial_hosts=await names.first())
             stack, writer = await resolved.make_stack(transport)
         except BaseException:
@@ -139,7 +144,7 @@ class Channel(Sending):
         self._send_by(stack, driver, config)
         stack.tells_idle(self._inbox.idle)
         if self._names.change:
-            stack.tells_names(self._names.now)
+            stack.tells_names(lambda: [each for each in self._names.now() if each != self.endpoint])
         self._callbacks = Callbacks(config, stack, driver, self._inbox)
 
     def _excluded(self, reason: str) -> None:

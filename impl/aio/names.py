@@ -1,4 +1,4 @@
-"""The initial hosts of a channel, over all of its lives: names are looked up again while it asks.
+"""The hosts that a process asks, over all of its lives: names are looked up again while it asks.
 
 In a container's network the addresses behind a name come and go. So each round of asking takes the
 addresses of the moment; if they are older than `CACHE` a lookup begins, one at a time, in a thread
@@ -22,17 +22,19 @@ CACHE = 1.0
 """Seconds for which addresses are taken as they are."""
 MOST = 256
 """The most addresses of all names together."""
-_WHAT = "initial host"
 
 
 class Names:
-    """Initial hosts, of which some are named."""
+    """Hosts, of which some are named."""
 
     def __init__(
-        self, hosts: Sequence[str | Endpoint], bound: Endpoint, *, route: bool = True
+        self, hosts: Sequence[str | Endpoint], what: str, bound: Endpoint, *, route: bool = True
     ) -> None:
-        """`bound` is where this member listens; `route`: what is sent from there has to get out."""
-        self._hosts = [parse_endpoint(host, _WHAT) for host in hosts]
+        """`what` they are, in errors; `bound` is where this member listens; `route`: what is sent
+        from there has to get out.
+        """
+        self._what = what
+        self._hosts = [parse_endpoint(host, what) for host in hosts]
         self._bound = bound
         self._route = route
         self._found: dict[Endpoint, tuple[Endpoint, ...]] = {}
@@ -58,7 +60,6 @@ class Names:
     def known(self) -> tuple[Endpoint, ...]:
         """The addresses as they were found last."""
         known = dict.fromkeys(place for found in self._found.values() for place in found)
-        known.pop(self._bound, None)
         return tuple(known)[:MOST]
 
     def now(self) -> tuple[Endpoint, ...]:
@@ -99,10 +100,10 @@ class Names:
         else:
             if host in self._failed:
                 self._failed.discard(host)
-                _log.info("%s %s is known again", _WHAT, shown(host))
+                _log.info("%s %s is known again", self._what, shown(host))
 
     async def _resolved(self, host: Endpoint) -> tuple[Endpoint, ...]:
-        found = await resolve_all([host], _WHAT, self._bound)
+        found = await resolve_all([host], self._what, self._bound)
         if self._route:
-            check_route(self._bound, found, _WHAT)
+            check_route(self._bound, found, self._what)
         return found

@@ -122,7 +122,7 @@ class Ring(Connected[RingDriver]):
         try:
             await self._driver.close()
         finally:
-            self._opened.close()
+            await self._opened.close()
 
     async def leave(self, timeout: float | None = None) -> None:
         """Leave in good order: what was multicast is delivered first, then the others are told.

@@ -27,6 +27,7 @@ from raincheck.impl.transport.contract import Transport, is_own, parse_endpoint
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
+from .names import Names
 from .ring_places import Placed, Places, check_name, check_names, places_of
 
 _log = logging.getLogger("raincheck")
@@ -174,7 +175,9 @@ class RingSettings:
                 "%s founds ring %r without a state_file: if its process ends without leave(), it "
                 "may only come back with join=", node.address, self.ring,
             )  # fmt: skip
-        return Opened(self, node, transport, file)
+        if places.contacts.change:
+            node.named = places.contacts.now
+        return Opened(self, node, transport, file, places.contacts)
 
     def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
         """Make the desk that answers live questions; `tell` returns the answer."""
@@ -195,7 +198,7 @@ class RingSettings:
         return UdpTransport(bind, advertise)
 
     def _make_node(self, transport: Transport, kept: Kept | None, places: Places) -> RingNode:
-        here, founders, contacts = transport.endpoint, places.founders, places.contacts
+        here, founders, contacts = transport.endpoint, places.founders, places.contacts.known
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
         how["admit"] = admission(self.admit)
         how |= {"founders": founders, "contacts": contacts}
@@ -222,6 +225,7 @@ class Opened(NamedTuple):
     node: RingNode
     transport: Transport
     file: StateFile | None
+    contacts: Names | None = None
 
     @property
     def keep(self) -> Callable[[bytes], None] | None:
@@ -232,8 +236,10 @@ class Opened(NamedTuple):
         node, ring = self.node, self.settings.ring
         return lambda state: file.save(Kept(ring, node.address, state, node.core.up == "left"))
 
-    def close(self) -> None:
-        """Unlock the state file."""
+    async def close(self) -> None:
+        """Unlock the state file, and look no names up any more."""
+        if self.contacts is not None:
+            await self.contacts.close()
         if self.file is not None:
             self.file.close()
 

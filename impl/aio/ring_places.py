@@ -16,8 +16,9 @@ from raincheck.impl.transport.contract import (
     family_of,
     parse_endpoint,
     resolve,
-    resolve_all,
 )
+
+from .names import Names
 
 _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
 
@@ -38,7 +39,8 @@ class Places(NamedTuple):
     """Where the others reach it, if that is elsewhere."""
     founders: tuple[Placed, ...]
     """In the order of their addresses."""
-    contacts: tuple[Endpoint, ...]
+    contacts: Names
+    """Whom it asks, looked up."""
 
 
 async def places_of(
@@ -67,13 +69,13 @@ async def places_of(
     if placed:
         here = bound if elsewhere is None else (elsewhere[0], elsewhere[1] or bound[1])
         _check_listed(placed, name, here)
-    contacts = await resolve_all(join, "contact", bound)
+    contacts = Names(join, "contact", bound, route=elsewhere is None)
+    await contacts.first()
     places = [each.endpoint for each in placed]
     for place in places:
         check_family(place, bound, "founder")
     if elsewhere is None:
         check_route(bound, places, "founder")
-        check_route(bound, contacts, "contact")
     return Places(bound, elsewhere, tuple(sorted(placed)), contacts)
 
 

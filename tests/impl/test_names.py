@@ -1,4 +1,4 @@
-"""Initial hosts that are named: the addresses behind the names change. In virtual time."""
+"""Hosts to ask that are named: the addresses behind the names change. In virtual time."""
 
 import asyncio
 import logging
@@ -10,9 +10,10 @@ import pytest
 
 from raincheck.impl.aio.channel import Channel
 from raincheck.impl.aio.names import CACHE, MOST, Names
+from raincheck.impl.aio.ring import Ring
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.simulation.loop import SimulatedNetwork, VirtualLoop, run, the_loop
-from raincheck.impl.simulation.members import SimulatedChannel
+from raincheck.impl.simulation.members import SimulatedChannel, SimulatedRing
 from raincheck.impl.stack.config import StackConfig
 
 NAME = "members.example"
@@ -162,6 +163,32 @@ def test_a_member_that_was_excluded_comes_back_by_the_names_of_that_moment() -> 
     run(body())
 
 
+def test_who_joins_a_ring_asks_those_who_are_behind_the_name_by_now() -> None:
+    async def body() -> None:
+        network, loop = SimulatedNetwork(), the_loop()
+        loop.names[NAME] = [host(9)]  # who has gone
+
+        def member(number: int, **about: Any) -> Any:
+            settings = SimulatedRing(
+                ring="locks", name=f"m{number}", bind=f"{host(number)}:7000", network=network,
+                key=[], **about,
+            )  # fmt: skip
+            return Ring.connecting(settings)
+
+        one = await member(1)
+        loop.call_later(2.0, loop.names.update, {NAME: [host(1)]})
+        two = await member(2, join=[f"{NAME}:7000"])
+        assert 2.0 < loop.time() < 2.0 + CACHE + 1.0
+        assert [who.node for who in two.members] == ["m1", "m2"]
+        looked_up = asked_of(loop)
+        await asyncio.sleep(10.0)
+        assert asked_of(loop) == looked_up
+        for each in (two, one):
+            await each._close()
+
+    run(body())
+
+
 # ------------------------------------------------------------------ names that fail
 
 
@@ -180,7 +207,9 @@ def test_a_name_that_is_unknown_later_keeps_its_addresses_and_is_logged_once(
         loop = the_loop()
         loop.names |= {NAME: [host(8)], "b.example": [host(7)]}
         changes: list[float] = []
-        names = Names([f"{NAME}:7000", "b.example:1", "127.0.0.6:2"], (host(1), 7000))
+        names = Names(
+            [f"{NAME}:7000", "b.example:1", "127.0.0.6:2"], "initial host", (host(1), 7000)
+        )
         names.on_change = lambda: changes.append(loop.time())
         everybody = (("127.0.0.8", 7000), ("127.0.0.7", 1), ("127.0.0.6", 2))
         assert await names.first() == everybody
@@ -213,11 +242,11 @@ def test_addresses_are_bounded_and_without_names_nothing_is_looked_up() -> None:
     async def body() -> None:
         loop = the_loop()
         loop.names[NAME] = [f"127.1.{n // 250}.{n % 250}" for n in range(1000)]
-        names = Names([f"{NAME}:7000"], (host(1), 7000))
+        names = Names([f"{NAME}:7000"], "initial host", (host(1), 7000))
         assert len(await names.first()) == MOST
 
         before = asked_of(loop)
-        fixed = Names(["127.0.0.6:2"], (host(1), 7000))
+        fixed = Names(["127.0.0.6:2"], "initial host", (host(1), 7000))
         await fixed.first()
         assert not fixed.change
         await asyncio.sleep(10 * CACHE)
