@@ -34,12 +34,11 @@ from functools import partial
 from typing import Unpack
 
 from raincheck.impl.errors import RaincheckError
-from raincheck.impl.messages import Batch, View, shown
+from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import CallOver, Left, Report, Requested, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.wire.datagrams import VERSION
 
 from .callbacks import Callbacks
 from .connect import ChannelConfig, ChannelSettings
@@ -47,18 +46,17 @@ from .connecting import Connecting
 from .driver import Driver
 from .events import Excluded, MessageOrEvent, view_change
 from .inbox import Inbox
-from .metrics import Metrics, events_of
 from .names import Names
 from .readers import Readers
 from .rejoining import Backoff, next_life
-from .sending import Sending
 from .state_callbacks import StateNotTransferred
-from .status import History, Status, encoded
+from .status import encoded
+from .watched import Watched
 
 _log = logging.getLogger("raincheck")
 
 
-class Channel(Sending):
+class Channel(Watched):
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
 
     def __init__(
@@ -91,7 +89,6 @@ class Channel(Sending):
         view and, with set_state, the group's state before any message.
         """
         self._view: View | None = None
-        self._history = History()
         self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
         """Called with each view, behind the last message delivered before it; must not block.
@@ -275,51 +272,6 @@ class Channel(Sending):
     def views(self) -> AsyncIterator[View]:
         """Iterate over the views: the present one, then each new one."""
         return self._readers.read(lambda: [self.view], lambda: self._left is not None)
-
-    def metrics(self) -> Metrics:
-        """Return the figures of this moment; `Metrics.prometheus` exports them."""
-        stack, counters, view = self._stack, self.counters, self._view
-        return Metrics(
-            group=self._config.cluster,
-            member=str(self.address),
-            status=stack.status,
-            view=view.id.counter if view is not None else 0,
-            members=len(view.members) if view is not None else 0,
-            coordinator=view is not None and view.coordinator == self.address,
-            blocked=stack.blocked,
-            pending=stack.pending,
-            waiting_for=len(self.missing),
-            inbox=counters["inbox.bytes"],
-            buffered=stack.buffered(),
-            sent=counters.get("transport.sent", 0),
-            received=counters.get("transport.received", 0),
-            events=events_of(counters),
-        )
-
-    def status(self) -> Status:
-        """Return the status of this moment, as `raincheck.ask` gives it to other processes."""
-        view, now, transport = self._view, self._driver.now, self._driver.transport
-        return Status(
-            kind="group",
-            of=self._config.cluster,
-            member=str(self.address),
-            endpoint=shown(self.endpoint),
-            transport=transport.name,
-            sealed=transport.sealed,
-            status=self._stack.status,
-            uptime=self._driver.uptime,
-            view=view.id.counter if view is not None else 0,
-            coordinator=str(view.coordinator) if view is not None else "",
-            members=tuple(
-                (str(member), shown(place) if place[1] else "")
-                for member, place in self._stack.places(self.endpoint)
-            ),
-            history=self._history.past(now),
-            missing=tuple(self.missing),
-            suspected=tuple(map(str, self._stack.suspected)),
-            wire=VERSION,
-            group=self.metrics(),
-        )
 
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
         """Wait until the view has at least `count` members."""

@@ -156,6 +156,29 @@ def test_a_member_that_waits_says_for_whom_and_for_what_and_whom_it_suspects() -
     assert (early.status, early.view, early.members, early.coordinator) == ("joining", 0, (), "")
 
 
+def test_the_next_life_of_a_member_that_was_excluded_is_answered_for_too() -> None:
+    async def scenario() -> Status:
+        network = SimulatedNetwork()
+        async with group_of(network, "abc", rejoin=True) as channels:
+            b = channels["b"]
+            network.silent.add(b.endpoint)
+            while len(channels["a"].view.members) == 3:
+                await channels["a"]._driver.settled.wait()
+            network.silent.clear()
+            while b.address.incarnation == 0 or b.address not in channels["a"].view.members:
+                await channels["a"]._driver.settled.wait()
+            await asyncio.sleep(1.0)
+            return await ask(network, b.endpoint)
+
+    status = run(scenario())
+    node, _, life = status.member.rpartition(".")
+    assert (node, status.status) == ("b", "member")
+    assert int(life) > 0
+    assert status.member in [member for member, _ in status.members]
+    assert len(status.history) >= 3  # of both lives
+    assert status.history[0].ago > status.uptime > 1.0
+
+
 def test_a_member_of_a_ring_tells_its_views_its_token_and_whom_it_suspects() -> None:
     async def scenario() -> tuple[Status, Status]:
         network = SimulatedNetwork()
