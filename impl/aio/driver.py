@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from raincheck.impl.asking.desk import Desk
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import View, shown
 from raincheck.impl.recording.writer import TraceWriter
@@ -34,8 +35,9 @@ class Driver(Shell[Report]):
         transport: Transport,
         report: Callable[[Report], None],
         writer: TraceWriter | None = None,
+        desk: Desk | None = None,
     ) -> None:
-        super().__init__(stack, transport, report, soon=stack.flush)
+        super().__init__(stack, transport, report, soon=stack.flush, desk=desk)
         self.stack = stack
         self._writer = writer
         stack.tells_refused(lambda: transport.refused)

@@ -56,6 +56,7 @@ from raincheck.impl.wire.datagrams import HEADROOM, Codec
 from .arrivals import Arrivals, Batch
 from .calls import Replies
 from .config import StackConfig
+from .endpoints import UNKNOWN
 from .group import LAYERS, Group, Kinds
 from .layer import Ground
 from .outbox import Outbox
@@ -252,6 +253,19 @@ class Stack:
         """Take a function for the endpoints that have another key: it founds no group beside."""
         self._ground.refused = refused
 
+    def tells_names(self, named: Callable[[], Sequence[Endpoint]]) -> None:
+        """Take a function for the present addresses of initial hosts that are named.
+
+        It is called at each round of asking, before it; `ask_anew` follows a change.
+        """
+        self._ground.named = named
+
+    def ask_anew(self, now: float) -> None:
+        """Ask at once: there are other initial hosts than before."""
+        self._group.joining.ask_anew(now)
+        self._group.others.ask_anew(now)
+        self._pump(now)
+
     def release(self, now: float) -> None:
         """Resume deliveries."""
         self._group.application.release()
@@ -360,6 +374,19 @@ class Stack:
     def members(self) -> tuple[Address, ...]:
         """The members of the view that is installed, none before the first."""
         return self._membership.members
+
+    def places(self, here: Endpoint) -> list[tuple[Address, Endpoint]]:
+        """Return the members of the view installed last with their endpoints; `here` is its own."""
+        known = self._outbox.endpoints
+        return [
+            (member, here if member == self.address else known.get(member, UNKNOWN))
+            for member in self.members
+        ]
+
+    @property
+    def suspected(self) -> list[Address]:
+        """The members of that view that are taken for crashed at this moment."""
+        return [member for member in self.members if member in self._membership.suspected]
 
     @property
     def endpoints(self) -> list[Endpoint]:
