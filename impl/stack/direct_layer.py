@@ -288,7 +288,11 @@ class DirectLayer(Layer):
         partial.pieces.append(piece)
         if part + 1 == parts:
             del self._partial[source]
-            self._pass_on(source, Payloads.joined(partial.pieces, framed=framed), now)
+            size = sum(map(len, partial.pieces))
+            if size > self.config.max_message:
+                self.ground.offends(source, f"a message of {size} bytes in fragments")
+            else:
+                self._pass_on(source, Payloads.joined(partial.pieces, framed=framed), now)
 
     def _interrupted(self, source: Address) -> None:
         """Forget what came of a message that its sender does not go on with, against its rule."""

@@ -116,6 +116,8 @@ class FragLayer(Layer):
         added = False
         while self._turns and buffer.size < few:
             number = self._turns.popleft()
+            if not core.to_send(number):
+                continue  # a coordinator that lies has delivered it already
             for effect in core.handle(SendFragment(number)):
                 assert isinstance(effect, Fragment)
                 self._buffer.append_frame(self._frame(effect))
@@ -208,8 +210,12 @@ class FragLayer(Layer):
     def _deliver(self, sender: Address, number: int, now: float) -> None:
         """Pass a whole message up, in the place of its last fragment."""
         framed, pieces = self._kept.pop((sender, number))
-        if sender == self.me:
+        if sender == self.me and number not in self._waiting:
             self._contents.pop(number, None)
+        size = sum(map(len, pieces))
+        if size > self.config.max_message:
+            self.ground.offends(sender, f"a message of {size} bytes in fragments")
+            return
         self._pass_on(sender, Payloads.joined(pieces, framed=framed), now)
 
     def buffered(self) -> int:

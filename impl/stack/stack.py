@@ -199,8 +199,7 @@ class Stack:
         and then nobody is called.
         """
         self._may_send()
-        if len(payload) > self.config.max_message - _CALL_HEAD:
-            raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
+        self.check_call(payload)
         for member in to or ():
             self._may_send_to(member, payload)
         return self._group.calls.call(payload, to, now)
@@ -213,9 +212,14 @@ class Stack:
         self, to: Address, number: int, payload: bytes, now: float, *, failed: bool = False
     ) -> None:
         """Reply to a call, if who has called is still a member; raises MessageTooLarge."""
-        if len(payload) > self.config.max_message - _CALL_HEAD:
-            raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
+        self.check_call(payload)
         self._group.calls.reply(to, number, payload, now, failed=failed)
+
+    def check_call(self, payload: bytes) -> None:
+        """Raise MessageTooLarge if `call` and `reply` would."""
+        most = self.config.max_message - _CALL_HEAD
+        if len(payload) > most:
+            raise MessageTooLarge(len(payload), most)
 
     def ignore_own(self) -> None:
         """Ask no more this member itself in calls of all."""
