@@ -216,7 +216,9 @@ class FragLayer(Layer):
         if size > self.config.max_message:
             self.ground.offends(sender, f"a message of {size} bytes in fragments")
             return
-        self._pass_on(sender, Payloads.joined(pieces, framed=framed), now)
+        whole = Payloads.joined(pieces, framed=framed)
+        pieces.clear()  # the application's copy is cut out of the whole
+        self._pass_on(sender, whole, now)
 
     def buffered(self) -> int:
         return sum(len(kept.pieces) for kept in self._kept.values())

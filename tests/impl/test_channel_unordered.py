@@ -127,6 +127,33 @@ def test_whoever_waits_is_told_of_the_time_and_of_the_end() -> None:
     run(body())
 
 
+def test_what_is_sent_between_two_lives_waits_for_the_next_one() -> None:
+    async def body() -> None:
+        stack = StackConfig(join_timeout=2.0, join_interval=0.02, flush_timeout=0.3)
+        hangs = [asyncio.Event()]
+
+        async def block() -> None:
+            if hangs:
+                await hangs.pop().wait()
+
+        async with group("a", stack=stack) as (a,):
+            hosts = [a.endpoint]
+            both: dict[str, Any] = {"initial_hosts": hosts, "stack": stack}
+            b = await Channel.connect("test", name="b", block=block, rejoin=True, **both)
+            async with Channel.connect("test", name="c", **both):
+                while not b._away:
+                    await asyncio.sleep(0.01)
+                excluded = b.address
+                await b.send(b"from another life", order="none")
+                (message,) = await take(a, 1)
+                assert message.payload == b"from another life"
+                assert (message.sender, message.unordered) == (b.address, True)
+                assert message.sender > excluded
+            await b.leave()
+
+    run(body())
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
