@@ -89,8 +89,7 @@ class FlushLayer(Layer):
             case Suspend():
                 self._do(event, now)
             case Resume():
-                self._tell_joiners(now)
-                self._do(event, now)
+                self._resume(event, now)
             case Suspect():
                 self._do(event, now)
                 self.above.up(event, now)
@@ -105,12 +104,15 @@ class FlushLayer(Layer):
             case _:
                 self.above.up(event, now)
 
-    def _tell_joiners(self, now: float) -> None:
-        """Tell the members that came during the flush that it is over."""
-        core = self.core
-        for member in core.members:
-            if core.asked and member not in core.participants and member not in core.suspects:
-                self.below.send(member, CONTROL, StopFlush(core.asked), now)
+    def _resume(self, event: Resume, now: float) -> None:
+        """End the flush, and tell so the members that came during it, too."""
+        core, fid = self.core, self.core.asked
+        known = {*core.participants, *core.suspects}
+        joiners = [member for member in core.members if member not in known]
+        self._do(event, now)
+        if fid is not None:
+            for member in joiners:
+                self.below.send(member, CONTROL, StopFlush(fid), now)
 
     def may_multicast_unordered(self) -> bool:
         """Whether the latch is open, also to what a joiner multicasts itself."""
