@@ -223,9 +223,8 @@ class Members:
         return [self.get(name) for name in names]
 
     def end(self) -> None:
-        for name in reversed(NAMES):
+        for name, each in reversed([*zip(NAMES, self._processes, strict=True)]):
             self._pipes[name].send(None)
-        for each in self._processes:
             each.join(20)
 
 
