@@ -204,12 +204,16 @@ class Payloads:
 
     @classmethod
     def joined(cls, parts: Sequence[bytes], *, framed: bool = False) -> Payloads:
-        """Make the area of one payload, given in parts; `framed`: it is a frame."""
+        """Make the area of one payload, given in parts; `framed`: it is a frame.
+
+        It may be large, and is hardly ever sent on: so its length is not written in front of it
+        unless the area is asked for, and who unpacks it has it without another copy.
+        """
         made = cls.pack((b"",))
-        length = made._lengths[0] = sum(map(len, parts))
+        made.data = b"".join(parts)
+        made.start, made.stop = -4, len(made.data)
+        made._lengths[0] = made.stop
         made._frames = frozenset({0} if framed else ())
-        made.data = b"".join(((length + _FRAME * framed).to_bytes(4, "little"), *parts))
-        made.stop = len(made.data)
         return made
 
     @property
@@ -219,6 +223,9 @@ class Payloads:
 
     def area(self) -> memoryview:
         """The area as it stands on the wire."""
+        if self.start < 0:  # `joined`
+            length = self._lengths[0] + _FRAME * self.framed
+            return memoryview(length.to_bytes(4, "little") + self.data)
         return memoryview(self.data)[self.start : self.stop]
 
     @property
