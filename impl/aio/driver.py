@@ -51,6 +51,12 @@ class Driver(Shell[Report]):
         self.run_soon()
         return taken
 
+    def send_unordered(self, payloads: Sequence[bytes]) -> int:
+        """The same, without places in the order of all."""
+        taken = self.stack.send_unordered(payloads)
+        self.run_soon()
+        return taken
+
     @property
     def counters(self) -> dict[str, int]:
         """The stack's and, as transport.*, the transport's; and what the trace lacks."""
