@@ -7,12 +7,11 @@ through which the other one went, no earlier than the digest before.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
 
 from raincheck.conformance.trace.findings import FileReport
 
@@ -197,8 +196,8 @@ _Columns: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 def _columns(packed: bytes) -> _Columns:
-    rows = np.frombuffer(packed, dtype=np.int64).reshape(-1, TRACK_ROW)
-    return tuple(np.ascontiguousarray(rows[:, column]).data for column in range(TRACK_ROW))  # type: ignore[return-value]
+    rows = array("q", packed)
+    return tuple(memoryview(rows[column::TRACK_ROW]) for column in range(TRACK_ROW))  # type: ignore[return-value]
 
 
 def _entries(digest: Any) -> Iterator[tuple[str, int]]:
