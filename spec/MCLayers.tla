@@ -227,7 +227,9 @@ NoStable == UNCHANGED ofStable
 Granted  == UNCHANGED unkept
 
 -----------------------------------------------------------------------------
-(* Steps of all *)
+(* Steps of all. What their layers ask again of them is asked first where it is cheap: TLC takes *)
+(* them one by one, and in most states most of them are not possible. A negation is asked once,  *)
+(* where TLC would take each alternative for a step of its own.                                  *)
 
 \* TLC wants to know the view before it is compared.
 Crash(n) ==
@@ -266,6 +268,7 @@ MayInstall(n, Step(_)) ==
 OutNodes(n) == {a[1] : a \in G!Out(n)}
 
 Suspect(n, p) ==
+    /\ status[p] = "crashed"
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable /\ Granted
     /\ G!Suspect(n, p)
     /\ IF p \in suspected[n] THEN NoFlush ELSE F!Suspect(n, p)
@@ -278,6 +281,7 @@ Tell(n, p) ==
 
 \* JOIN arrives. A process asks once, because its leader does not crash.
 ReceiveJoin(n, j) ==
+    /\ joinReqs # {}
     /\ UNCHANGED <<shared, view>> /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!ReceiveJoin(n, j)
 
@@ -287,13 +291,14 @@ RequestTransfer(n) ==
     /\ G!RequestTransfer(n)
 
 BeginChange(n) ==
-    /\ OutNodes(n) \subseteq suspected[n]
+    /\ phase[n] = "idle" /\ OutNodes(n) \subseteq suspected[n]
     /\ UNCHANGED shared /\ NoNakack /\ NoStable /\ Granted
     /\ G!BeginChange(n)
     /\ F!Suspend(n)
 
 \* F has begun again, which it does only where it had not suspended all.
 FlushAgain ==
+    /\ ~ \A n \in Node : phase[n] # "flushing"
     /\ UNCHANGED shared /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!FlushAgain
     /\ \A n \in Node : asked'[n] # asked[n] =>
@@ -345,9 +350,11 @@ OfGms(n, s) ==
     /\ \/ PassedUp(n) /\ G!ReceiveNewView(n, s)
        \/ G!ReceiveViewAck(n, s)
 
-InstallView(n) == PassedUp(n) /\ MayInstall(n, G!InstallView)
+InstallView(n) == phase[n] = "installing" /\ PassedUp(n) /\ MayInstall(n, G!InstallView)
 
-ReceiveInstall(n, s) == LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
+ReceiveInstall(n, s) ==
+    /\ Sent(gmsChannel, n, s)
+    /\ LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
 
 \* JOIN_RSP: N and T begin where the digest says.
 ReceiveJoinRsp(n, s) ==
@@ -362,6 +369,7 @@ ReceiveJoinRsp(n, s) ==
             /\ T!InstallView(n)
 
 Finish(n) ==
+    /\ phase[n] = "finishing"
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable
     /\ G!Finish(n)
     /\ F!Resume(n)
@@ -381,6 +389,7 @@ ReceiveStart(n, s) ==
         /\ (frozen'[n] \ frozen[n]) \cap DOMAIN stream[n] = {c} \ {"nobody"}
 
 OfFlush(n) ==
+    /\ ~(blocked[n] # "calling" /\ fetching[n] = {} /\ \A s \in Node : ~Sent(flushChannel, n, s))
     /\ NoGms /\ NoNakack /\ NoStable /\ Granted
     /\ \/ F!BlockOk(n) \/ F!Reconciled(n)
        \/ \E s \in Node :
