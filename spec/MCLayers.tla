@@ -230,7 +230,9 @@ NoStable == UNCHANGED ofStable
 Granted  == UNCHANGED unkept
 
 -----------------------------------------------------------------------------
-(* Steps of all *)
+(* Steps of all. What their layers ask again of them is asked first where it is cheap: TLC takes *)
+(* them one by one, and in most states most of them are not possible. A negation is asked once,  *)
+(* where TLC would take each alternative for a step of its own.                                  *)
 
 \* TLC wants to know the view before it is compared.
 Crash(n) ==
@@ -269,6 +271,7 @@ MayInstall(n, Step(_)) ==
 OutNodes(n) == {a[1] : a \in G!Out(n)}
 
 Suspect(n, p) ==
+    /\ status[p] = "crashed"
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable /\ Granted
     /\ G!Suspect(n, p)
     /\ IF p \in suspected[n] THEN NoFlush ELSE F!Suspect(n, p)
@@ -281,6 +284,7 @@ Tell(n, p) ==
 
 \* JOIN arrives. A process asks once, because its leader does not crash.
 ReceiveJoin(n, j) ==
+    /\ joinReqs # {}
     /\ UNCHANGED <<shared, view>> /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!ReceiveJoin(n, j)
 
@@ -290,13 +294,14 @@ RequestTransfer(n) ==
     /\ G!RequestTransfer(n)
 
 BeginChange(n) ==
-    /\ OutNodes(n) \subseteq suspected[n]
+    /\ phase[n] = "idle" /\ OutNodes(n) \subseteq suspected[n]
     /\ UNCHANGED shared /\ NoNakack /\ NoStable /\ Granted
     /\ G!BeginChange(n)
     /\ F!Suspend(n)
 
 \* F has begun again, which it does only where it had not suspended all.
 FlushAgain ==
+    /\ ~ \A n \in Node : phase[n] # "flushing"
     /\ UNCHANGED shared /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!FlushAgain
     /\ \A n \in Node : asked'[n] # asked[n] =>
@@ -348,9 +353,11 @@ OfGms(n, s) ==
     /\ \/ PassedUp(n) /\ G!ReceiveNewView(n, s)
        \/ G!ReceiveViewAck(n, s)
 
-InstallView(n) == PassedUp(n) /\ MayInstall(n, G!InstallView)
+InstallView(n) == phase[n] = "installing" /\ PassedUp(n) /\ MayInstall(n, G!InstallView)
 
-ReceiveInstall(n, s) == LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
+ReceiveInstall(n, s) ==
+    /\ Sent(gmsChannel, n, s)
+    /\ LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
 
 \* JOIN_RSP: N and T begin where the digest says.
 ReceiveJoinRsp(n, s) ==
@@ -366,6 +373,7 @@ ReceiveJoinRsp(n, s) ==
 
 \* The joiners are told as the others are, by STOP_FLUSH; that it takes a while lets them do no more.
 Finish(n) ==
+    /\ phase[n] = "finishing"
     /\ UNCHANGED <<status, views, sentIn, view>> /\ NoNakack /\ NoStable
     /\ told' = [j \in Node |-> told[j] \/ <<j, 0>> \in view[n].joiners]
     /\ G!Finish(n)
@@ -386,6 +394,7 @@ ReceiveStart(n, s) ==
         /\ (frozen'[n] \ frozen[n]) \cap DOMAIN stream[n] = {c} \ {"nobody"}
 
 OfFlush(n) ==
+    /\ ~(blocked[n] # "calling" /\ fetching[n] = {} /\ \A s \in Node : ~Sent(flushChannel, n, s))
     /\ NoGms /\ NoNakack /\ NoStable /\ Granted
     /\ \/ F!BlockOk(n) \/ F!Reconciled(n)
        \/ \E s \in Node :

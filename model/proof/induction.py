@@ -149,20 +149,20 @@ def obligations(
         Obligation("initially", each.name, "", (*axioms, condition), _denied(each, start))
         for each in conjuncts
     ]
-    held = {each.name: _denied(each, s) for each in conjuncts}
+    as_before = [_denied(each, s) for each in conjuncts]
     for transition in theory.transitions:
         if transitions is not None and transition.name not in transitions:
             continue
         chosen = parameters(transition)
         guard = transition.guard(s, *chosen)
         after = s.after(transition.updates(s, *chosen))
-        for each in conjuncts:
+        for each, before in zip(conjuncts, as_before, strict=True):
             denied = _denied(each, after)
-            if z3.is_expr(denied) and denied.eq(held[each.name]):
+            if z3.is_expr(denied) and denied.eq(before):
                 denied = False  # the action changes nothing that the conjunct mentions
             for case in [()] if denied is False else _cases(each, s):
-                before = (*assumed, guard, *case)
-                found.append(Obligation("kept", each.name, transition.name, before, denied))
+                known = (*assumed, guard, *case)
+                found.append(Obligation("kept", each.name, transition.name, known, denied))
     found += [
         Obligation("implied", goal.name, "", assumed, Not(goal.formula(s)))
         for goal in theory.properties
