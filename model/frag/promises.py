@@ -58,6 +58,7 @@ def whole(state: State) -> bool:
     return all(
         [part for _, part in each.pieces] == list(range(sizes[each.sender][each.number - 1]))
         and len({epoch for epoch, _ in each.pieces}) == 1
+        and 1 <= each.pieces[0][0] <= len(state.views)
         for delivered in state.delivered
         for each in delivered
     )

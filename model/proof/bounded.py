@@ -116,6 +116,7 @@ class _Space:
         self.world = World(self.functions, Bounded(self.domain))
         self.solver = z3.SimpleSolver()
         self.solver.set("ctrl_c", False)  # Z3 would keep an interruption to itself
+        self.solver.set("arith.solver", 2)  # the simplex of old: several times faster at these
         self._restrict()
         for each in (*theory.axioms, *assumed):
             self._add(each.formula(self.world))

@@ -47,6 +47,7 @@ SORTS: Mapping[str, Any] = _Sorts(
         "index": z3.IntSort(),  # an index in a process's deliveries
         "seqno": z3.IntSort(),
         "epoch": z3.IntSort(),
+        "part": z3.IntSort(),  # of a message
     }
 )
 """The kinds of values. All kinds of numbers are integers; the kind decides over which values a test

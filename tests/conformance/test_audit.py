@@ -549,6 +549,4 @@ def test_our_own_protocols_promise_every_link() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "frag":  # not proved without bounds; its page says so
-            wanted = tuple(link for link in LINKS if link != "proofs")
         assert record.links == wanted, record.name
