@@ -9,7 +9,6 @@ from operator import is_not
 from typing import Any, Final, NamedTuple
 
 from raincheck.conformance.trace.invariants.asked import (
-    Change,
     Invariants,
     OfMembers,
     OfState,
@@ -18,6 +17,7 @@ from raincheck.conformance.trace.invariants.asked import (
 from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, name
 from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.conformance.trace.records import Address
+from raincheck.conformance.trace.step import Step
 from raincheck.model.unicast.field import LANE
 from raincheck.model.unicast.local import Local, found, sender_to
 from raincheck.model.unicast.local import new as _new
@@ -103,9 +103,9 @@ class _Gathered(NamedTuple):
     """Whether a receiver may be older than the one before, or than one that was closed."""
 
 
-def _gather(changes: Sequence[Change]) -> _Gathered | None:
+def _gather(changes: Sequence[Step]) -> _Gathered | None:
     """Gather changed ends; None where connections were closed."""
-    _, first, after = changes[0]
+    first, after = changes[0].before, changes[0].after
     if first.closed is not after.closed:
         return None
     senders: list[Any] = []
@@ -113,7 +113,7 @@ def _gather(changes: Sequence[Change]) -> _Gathered | None:
     sending, receiving, older = 0, 0, False
     for closed, steps in groupby(changes, key=_closed_of):
         replaced: list[Any] = []
-        for _, before, after in steps:
+        for _, _, before, _, after, _ in steps:
             old, new = before.senders, after.senders
             if old is not new:
                 count = len(senders)
@@ -134,15 +134,15 @@ def _gather(changes: Sequence[Change]) -> _Gathered | None:
             for (who, was), (peer, end) in replaced
         )
         receivers += [entry for _, entry in replaced]
-    connections = min([after.connections for _, _, after in changes])
+    connections = min([step.after.connections for step in changes])
     merged = after._replace(
         senders=tuple(senders), receivers=tuple(receivers), connections=connections
     )
     return _Gathered(merged, len(changes), sending, receiving, older)
 
 
-def _closed_of(change: Change) -> Any:
-    return change[2].closed
+def _closed_of(step: Step) -> Any:
+    return step.after.closed
 
 
 def _never_older(_rules: Any, before: Local | None, after: Local) -> bool:
