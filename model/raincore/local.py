@@ -210,7 +210,7 @@ def reads_mail(me: Local, token: Token) -> tuple[Local, Token, tuple[Deliver, ..
     """
     new: list[tuple[Address, int]] = []
     last = me.last_ordinal
-    if any(member == me.me for member, _ in token.acks):
+    if me.me in [member for member, _ in token.acks]:
         for ordinal, origin, k in token.mail:
             if ordinal > me.last_ordinal:
                 new.append((origin, k))

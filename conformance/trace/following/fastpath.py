@@ -91,6 +91,8 @@ class FastPath:
         steps: list[Step] = []
         known, rules = self._known, self.rules
         new, keep = tuple.__new__, steps.append
+        quiet: dict[Any, Any] = {}
+        """The answers of the present state that leave it as it is: handlers are pure."""
         with suppress(Exception):  # it is found out where the record is judged in full
             for record in records:
                 rule = known.get(record.__class__)
@@ -98,9 +100,15 @@ class FastPath:
                     break
                 action, make, handler = rule
                 event = make(record.args)
-                answer = handler(rules, local, event)
-                if answer.__class__ is not Accepted:
-                    break
+                answer = quiet.get((action, event)) if quiet else None
+                if answer is None:
+                    answer = handler(rules, local, event)
+                    if answer.__class__ is not Accepted:
+                        break
+                    if answer[0] is local:
+                        quiet[action, event] = answer
+                    elif quiet:
+                        quiet.clear()
                 after, outputs = answer
                 last += 1
                 keep(new(Step, (action, last, local, event, after, outputs)))
