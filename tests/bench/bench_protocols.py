@@ -40,8 +40,10 @@ from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.impl.simulation.group import Link
 
-LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer")
+LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer", "frag")
 RUNS, TURNS = 6, 5
+LARGE = 60_000
+"""Bytes of a message that goes in fragments."""
 LONG = 50_000
 """Events of SEQUENCER's steady trace."""
 LONG_FILE = 200
@@ -77,6 +79,7 @@ def lives(folder: Path, cycles: int, seed: int) -> None:
     for _ in range(cycles):
         for _ in range(4):
             for name in "abc":
+                group[name].stack.send_large(bytes(LARGE))
                 group.send(name, [bytes(700)] * 20)
             group.run(1.0)
         group.crash("c")
