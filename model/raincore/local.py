@@ -158,8 +158,9 @@ def settled(rules: Rules, token: Token) -> Token:
     """Return the token with its list settled: all on it have held it, or a member commits it."""
     if not rules.bound_index:
         return token
-    now = Settled(token.global_view_number, token.nodelist)
-    if now != token.settled:
+    at, nodelist = token.settled
+    if at != token.global_view_number or nodelist != token.nodelist:
+        now = Settled(token.global_view_number, token.nodelist)
         token = token._replace(settled=now, before=token.settled, pending=())
     elif token.pending:
         token = token._replace(pending=())

@@ -125,14 +125,16 @@ def parts(before: Local, after: Local) -> dict[str, Any]:
     Kept messages are only counted; they show when they are sent again, passed up, or missing.
     """
     found: dict[str, Any] = {}
-    if after.connections != before.connections:
-        found["connections"] = after.connections
-    if after.senders is not before.senders:
-        _add(found, "senders", before.senders, after.senders, _of_sender)
-    if after.receivers is not before.receivers:
-        _add(found, "receivers", before.receivers, after.receivers, _of_receiver)
-    if after.closed is not before.closed:
-        _add(found, "closed", before.closed, after.closed, int)
+    _, _, _, last, sending, receiving, ended = before
+    _, _, _, connections, senders, receivers, closed = after
+    if connections != last:
+        found["connections"] = connections
+    if senders is not sending:
+        _add(found, "senders", sending, senders, _of_sender)
+    if receivers is not receiving:
+        _add(found, "receivers", receiving, receivers, _of_receiver)
+    if closed is not ended:
+        _add(found, "closed", ended, closed, int)
     return found
 
 
