@@ -126,12 +126,13 @@ class FastPath:
         return made
 
     def _changed(self, local: Any, after: Any) -> dict[str, Any]:
-        shown = self._variables
-        return {
-            shown[place].name: shown[place].show(after[place])
-            for place in compress(count(), map(is_not, local, after))
-            if place in shown and local[place] != after[place]
-        }
+        shown, found = self._variables, {}
+        for place in compress(count(), map(is_not, local, after)):
+            value, variable = after[place], shown.get(place)
+            if variable is not None and local[place] != value:
+                name, show = variable
+                found[name] = value if show is None else show(value)
+        return found
 
     def _told(self, outputs: tuple[Any, ...]) -> list[tuple[str, Any]]:
         """The indications to the layer above, as a record has them."""

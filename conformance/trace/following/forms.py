@@ -70,8 +70,8 @@ class Variable(NamedTuple):
     """A variable as records have it."""
 
     name: str
-    show: Callable[[Any], Any]
-    """Makes what msgspec writes as a record has it."""
+    show: Callable[[Any], Any] | None
+    """Makes what msgspec writes as a record has it; None where it does so with the value itself."""
 
 
 class Forms(NamedTuple):

@@ -49,15 +49,13 @@ def _ordered(wanted: Any) -> bool:
     return wanted in (int, str)
 
 
-def showing(wanted: Any) -> Callable[[Any], Any]:
-    """Return what makes of values of that type what `encode_as_is` writes as traces have them."""
+def showing(wanted: Any) -> Callable[[Any], Any] | None:
+    """Return what makes of values of that type what `encode_as_is` writes as traces have them; None
+    if these are the values themselves.
+    """
     if not as_written(wanted):
         return plain
-    return _in_order if _has_sets(wanted) else _as_it_is
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
+    return _in_order if _has_sets(wanted) else None
 
 
 def _in_order(value: Any) -> Raw:
