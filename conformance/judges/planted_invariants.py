@@ -24,6 +24,7 @@ from raincheck.conformance.trace.invariants.judged import evaluated
 from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.layers.speaks import Statement
 from raincheck.conformance.trace.promised import Run
+from raincheck.conformance.trace.step import Step as Taken
 from raincheck.model.flush import events as flush
 from raincheck.model.flush import handlers as flush_model
 from raincheck.model.gms import events as gms
@@ -134,6 +135,10 @@ class Step(NamedTuple):
     event: Any = None
     outputs: tuple[Any, ...] = ()
 
+    def at(self, index: int) -> Taken:
+        """Return it as it is taken at an event."""
+        return Taken(self.action, index, self.before, self.event, self.after, self.outputs)
+
 
 def asked(protocol: str, step: Step) -> dict[str, bool]:
     """Return of each part of an invariant that a step is asked whether it holds."""
@@ -141,7 +146,7 @@ def asked(protocol: str, step: Step) -> dict[str, bool]:
     plan = plan_of(binding)
     assert plan is not None
     watch = Watch(plan, binding.rules(), hash)
-    watch.take(step.action, 1, (step.before, step.event, step.after, step.outputs))
+    watch.take([step.at(1)])
     return {name: tested.broken < 0 for name, tested in watch.tested.items()}
 
 

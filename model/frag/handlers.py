@@ -101,15 +101,17 @@ def send(rules: Rules, me: Local, event: Send) -> Answer:
 def send_fragment(rules: Rules, me: Local, event: SendFragment) -> Answer:
     """There is room for the next fragment (G1)."""
     number = event.number
-    refused = refusal(_running(me), *_to_send(me, number))
-    if refused:
-        return refused
-    parts, part = dict(me.sending)[number]
+    old = dict(me.sending).get(number)
+    enabled = me.view > 0 and old is not None and old.sent < old.parts
+    refused = None if enabled else refusal(_running(me), *_to_send(me, number))
+    if refused or old is None:
+        return refused or Accepted(me)
+    parts, part = old
     if not rules.until_delivered and part + 1 == parts:
-        sending = _without(me.sending, number)
+        left = _without(me.sending, number)
     else:
-        sending = _with(me.sending, number, Sending(parts, part + 1))
-    return Accepted(me._replace(sending=sending), (Fragment(number, me.epoch, part, parts),))
+        left = _with(me.sending, number, Sending(parts, part + 1))
+    return Accepted(me._replace(sending=left), (Fragment(number, me.epoch, part, parts),))
 
 
 def give_up(_rules: Rules, me: Local, event: GiveUp) -> Answer:
@@ -127,29 +129,34 @@ def give_up(_rules: Rules, me: Local, event: GiveUp) -> Answer:
 def receive_fragment(rules: Rules, me: Local, event: ReceiveFragment) -> Answer:
     """A fragment continues its message, or is dropped; the last one delivers it (G2, G5)."""
     sender, number, epoch, part, parts = event
-    refused = refusal(
-        _running(me),
-        (sender in me.members, "f.from \\in CurrentView(n).members", {"f.from": sender.node}),
+    known = sender in me.members
+    refused = (
+        None
+        if known and me.view > 0
+        else refusal(
+            _running(me), (known, "f.from \\in CurrentView(n).members", {"f.from": sender.node})
+        )
     )
     if refused:
         return refused
+    if rules.checks_epoch and epoch != me.epoch:
+        return Accepted(me)
     mine = dict(me.kept).get(sender, ())
-    here = dict(mine).get(number, Kept(0, parts))
+    here = dict(mine).get(number)
+    if here is None:
+        here = Kept(0, parts)
     begins = part == 0 and parts_of(kept for _, kept in mine) + parts > rules.window
-    if (
-        (rules.checks_epoch and epoch != me.epoch)
-        or (part, parts) != here
-        or part >= parts
-        or begins
-    ):
+    if (part, parts) != here or part >= parts or begins:
         return Accepted(me)
     keep = Keep(sender, number)
     if part + 1 < parts:
         kept = _with(me.kept, sender, _with(mine, number, Kept(part + 1, parts)))
         return Accepted(me._replace(kept=kept), (keep,))
-    me = me._replace(kept=_forgotten(me.kept, sender, number))
+    kept = _forgotten(me.kept, sender, number)
     if sender == me.me:
-        me = me._replace(sending=_without(me.sending, number))
+        me = me._replace(kept=kept, sending=_without(me.sending, number))
+    else:
+        me = me._replace(kept=kept)
     return Accepted(me, (keep, Deliver(sender, number)))
 
 
@@ -219,7 +226,7 @@ def _with(table: Table[T], key: Any, value: T) -> Table[T]:
 
 
 def _without(table: Table[T], key: Any) -> Table[T]:
-    return tuple(pair for pair in table if pair[0] != key)
+    return tuple([pair for pair in table if pair[0] != key])
 
 
 def _forgotten(

@@ -44,12 +44,12 @@ def _pieces_of_kept(state: State, i: int) -> bool:
 
 def well_formed(me: Local) -> bool:
     """A member's own part of `type_ok`."""
-    return (
-        me.epoch <= me.view
-        and (not me.view or me.me in me.members)
-        and all(0 <= sending.sent <= sending.parts for _, sending in me.sending)
-        and all(0 < kept.here < kept.parts for _, mine in me.kept for _, kept in mine)
-    )
+    if me.epoch > me.view or (me.view and me.me not in me.members):
+        return False
+    for _, (parts, sent) in me.sending:
+        if not 0 <= sent <= parts:
+            return False
+    return not me.kept or all(0 < here < parts for _, mine in me.kept for _, (here, parts) in mine)
 
 
 def whole(state: State) -> bool:

@@ -157,7 +157,7 @@ def receive_join(rules: Rules, me: Local, event: ReceiveJoin) -> Answered:
 
 def receive_leave(_rules: Rules, me: Local, event: ReceiveLeave) -> Answered:
     """LEAVE arrives."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     return refused or Accepted(_without(me, {event.sender} & set(members_of(me))))
 
 
@@ -176,13 +176,13 @@ def suspect(rules: Rules, me: Local, event: Suspect) -> Answered:
 
 def trust(_rules: Rules, me: Local, event: Trust) -> Answered:
     """A suspected member is heard again."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     return refused or Accepted(me._replace(suspects=me.suspects - {event.member}))
 
 
 def request_transfer(_rules: Rules, me: Local, _event: RequestTransfer) -> Answered:
     """A state transfer asks for its turn in the leader's queue."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     return refused or Accepted(me._replace(transfer=True))
 
 
@@ -192,11 +192,16 @@ def request_transfer(_rules: Rules, me: Local, _event: RequestTransfer) -> Answe
 def begin_change(rules: Rules, me: Local, _event: BeginChange) -> Answered:
     """Begin a change, as the first member that is not gone (R6, R7, R8)."""
     first, mine = leader(me), address(rules, me)
-    refused = refusal(
-        _running(me),
-        _in_phase(me, "idle"),
-        (first == mine, "Leader(n) = Address(n)", {"leader": _of(first)}),
-        (wanted(me), "Wanted(n)", {"joining": me.joining, "gone": me.gone}),
+    enabled = running(me) and me.phase == "idle" and first == mine and wanted(me)
+    refused = (
+        None
+        if enabled
+        else refusal(
+            _running(me),
+            _in_phase(me, "idle"),
+            (first == mine, "Leader(n) = Address(n)", {"leader": _of(first)}),
+            (wanted(me), "Wanted(n)", {"joining": me.joining, "gone": me.gone}),
+        )
     )
     if refused:
         return refused
@@ -210,7 +215,8 @@ def begin_change(rules: Rules, me: Local, _event: BeginChange) -> Answered:
 
 def suspended(rules: Rules, me: Local, event: Suspended) -> Answered:
     """FLUSH has suspended all survivors: propose again a view that not all have, or decide (R6)."""
-    refused = refusal(_running(me), _in_phase(me, "flushing"))
+    enabled = running(me) and me.phase == "flushing"
+    refused = None if enabled else refusal(_running(me), _in_phase(me, "flushing"))
     if refused:
         return refused
     mine, view = address(rules, me), me.view
@@ -229,7 +235,7 @@ def suspended(rules: Rules, me: Local, event: Suspended) -> Answered:
 
 def receive_view_ack(_rules: Rules, me: Local, event: ReceiveViewAck) -> Answered:
     """VIEW_ACK: a survivor holds the view ready."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     if me.proposal is not None and me.proposal.id.counter == event.counter:
@@ -239,10 +245,11 @@ def receive_view_ack(_rules: Rules, me: Local, event: ReceiveViewAck) -> Answere
 
 def install_view(rules: Rules, me: Local, _event: InstallView) -> Answered:
     """All survivors hold the view ready: install it, send INSTALL, and answer the joiners."""
-    refused = refusal(
-        _running(me),
-        _in_phase(me, "installing"),
-        _nobody_waited_for(me),
+    enabled = running(me) and me.phase == "installing" and not me.waiting
+    refused = (
+        None
+        if enabled
+        else refusal(_running(me), _in_phase(me, "installing"), _nobody_waited_for(me))
     )
     if refused:
         return refused
@@ -266,7 +273,12 @@ def install_view(rules: Rules, me: Local, _event: InstallView) -> Answered:
 
 def finish(rules: Rules, me: Local, _event: Finish) -> Answered:
     """All have installed the view and the state is transferred: let FLUSH resume (R6)."""
-    refused = refusal(_running(me), _in_phase(me, "finishing"), _nobody_waited_for(me))
+    enabled = running(me) and me.phase == "finishing" and not me.waiting
+    refused = (
+        None
+        if enabled
+        else refusal(_running(me), _in_phase(me, "finishing"), _nobody_waited_for(me))
+    )
     if refused:
         return refused
     me = me._replace(phase="idle", proposal=None, transfer=False)
@@ -284,7 +296,7 @@ def receive_prepare(rules: Rules, me: Local, event: ReceivePrepare) -> Answered:
             return Accepted(me)
         declined = max(me.declined, counter)
         return Accepted(me._replace(declined=declined), (SendNotJoined(sender, counter),))
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     mine, view = address(rules, me), _view_of(me)
@@ -300,7 +312,7 @@ def receive_prepare(rules: Rules, me: Local, event: ReceivePrepare) -> Answered:
 
 def receive_new_view(rules: Rules, me: Local, event: ReceiveNewView) -> Answered:
     """NEW_VIEW: hold the view ready, or install it at once, as in the text."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     sender, view = event
@@ -319,7 +331,7 @@ def receive_new_view(rules: Rules, me: Local, event: ReceiveNewView) -> Answered
 
 def receive_install(rules: Rules, me: Local, event: ReceiveInstall) -> Answered:
     """INSTALL: all survivors hold the view ready. Installing it is acknowledged too."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     sender, number = event
@@ -344,7 +356,7 @@ def receive_join_rsp(rules: Rules, me: Local, event: ReceiveJoinRsp) -> Answered
 
 def receive_not_joined(_rules: Rules, me: Local, event: ReceiveNotJoined) -> Answered:
     """NOT_JOINED: take a member out of the view, and admit it again."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     if event.sender in members_of(me) and _view_of(me).id.counter == event.counter:
@@ -367,7 +379,7 @@ def leave(rules: Rules, me: Local, _event: Leave) -> Answered:
 
 def receive_alive(_rules: Rules, me: Local, event: ReceiveAlive) -> Answered:
     """A process outside the view is alive."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     if event.sender in members_of(me):
@@ -377,7 +389,7 @@ def receive_alive(_rules: Rules, me: Local, event: ReceiveAlive) -> Answered:
 
 def receive_excluded(rules: Rules, me: Local, event: ReceiveExcluded) -> Answered:
     """EXCLUDED: the member is out if that view prevails over its own."""
-    refused = refusal(_running(me))
+    refused = None if running(me) else refusal(_running(me))
     if refused:
         return refused
     sender, theirs = event

@@ -113,8 +113,11 @@ def within_bounds(window: int, retain: int, me: Local, own: Stream | None) -> bo
     """A member's own part of `bounded`; `own` is its own stream."""
     if me.sent - node.lowest(me) > window or own is None or len(own.held) > retain:
         return False
-    # What is kept is in the order of the seqnos.
-    return all(not s.held or s.held[-1][0] <= s.delivered + 2 * window for _, s in me.stream)
+    for _, (delivered, held, *_) in me.stream:
+        # What is kept is in the order of the seqnos.
+        if held and held[-1][0] > delivered + 2 * window:
+            return False
+    return True
 
 
 def well_formed(me: Local) -> bool:

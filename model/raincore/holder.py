@@ -41,7 +41,8 @@ from .local import (
 
 def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
     """Event 2: drop an older token; else the view state moves on, and the member eats."""
-    if refused := refusal(running(me)):
+    refused = None if me.up == "up" else refusal(running(me))
+    if refused:
         return refused
     t = event.token
     if not takes(rules, me, t):

@@ -158,8 +158,9 @@ def settled(rules: Rules, token: Token) -> Token:
     """Return the token with its list settled: all on it have held it, or a member commits it."""
     if not rules.bound_index:
         return token
-    now = Settled(token.global_view_number, token.nodelist)
-    if now != token.settled:
+    at, nodelist = token.settled
+    if at != token.global_view_number or nodelist != token.nodelist:
+        now = Settled(token.global_view_number, token.nodelist)
         token = token._replace(settled=now, before=token.settled, pending=())
     elif token.pending:
         token = token._replace(pending=())
@@ -210,7 +211,7 @@ def reads_mail(me: Local, token: Token) -> tuple[Local, Token, tuple[Deliver, ..
     """
     new: list[tuple[Address, int]] = []
     last = me.last_ordinal
-    if any(member == me.me for member, _ in token.acks):
+    if me.me in [member for member, _ in token.acks]:
         for ordinal, origin, k in token.mail:
             if ordinal > me.last_ordinal:
                 new.append((origin, k))

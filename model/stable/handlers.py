@@ -97,7 +97,8 @@ Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 def send_digest(rules: Rules, me: Local, event: SendDigest) -> Answer:
     """The member multicasts its digest, which is also its own vote (R1, R2)."""
-    refused = refusal(_in_view(me), _not_suspended(me))
+    enabled = me.view > 0 and not me.suspended
+    refused = None if enabled else refusal(_in_view(me), _not_suspended(me))
     if refused:
         return refused
     delivered, received = event
@@ -132,7 +133,7 @@ def vote(rules: Rules, me: Local, event: Vote) -> Answer:
         return refused
     lowest = in_hand.pop(event.sender)
     me = me._replace(in_hand=tuple(sorted(in_hand.items())))
-    return Accepted(_tick_off(me, event.sender, lowest, me.vector))
+    return Accepted(_tick_off(me, event.sender, lowest, {}))
 
 
 def send_stability(rules: Rules, me: Local, _event: SendStability) -> Answer:
@@ -231,6 +232,7 @@ def count(
             me = me._replace(electorate=members, heard_from=members)
         if rules.foreign != "counted":
             return me
+    taken: dict[str, Any] = {}
     if rules.drop_late and sender != me.me:
         total = sum([at for _, at in vector])
         latest = dict(me.latest)
@@ -238,13 +240,13 @@ def count(
             return me
         if latest.get(sender) != total:
             latest[sender] = total
-            me = me._replace(latest=tuple(sorted(latest.items())))
-    lowest = merged(me.vector, vector, min)
+            taken["latest"] = tuple(sorted(latest.items()))
+    lowest = taken["vector"] = merged(me.vector, vector, min)
     if rules.last_message == "stability":
-        me = me._replace(heard=merged(me.heard, received, max))
+        taken["heard"] = merged(me.heard, received, max)
     if rules.atomic_vote:
-        return _tick_off(me, sender, lowest, lowest)
-    me = me._replace(vector=lowest)
+        return _tick_off(me, sender, lowest, taken)
+    me = me._replace(**taken)
     in_hand = dict(me.in_hand)
     in_hand[sender] = lowest
     return me._replace(in_hand=tuple(sorted(in_hand.items())))
@@ -252,9 +254,14 @@ def count(
 
 def merged(vector: Vector, other: Vector, better: Callable[[int, int], int]) -> Vector:
     """Return the element-wise `min` or `max`; entries of only one of them stay as they are."""
-    if len(vector) == len(other) and [who for who, _ in vector] == [who for who, _ in other]:
-        pairs = zip(vector, other, strict=True)
-        return tuple([(who, better(at, theirs)) for (who, at), (_, theirs) in pairs])
+    if len(vector) == len(other):
+        pairs: list[tuple[Address, int]] = []
+        for (who, at), (peer, theirs) in zip(vector, other, strict=True):
+            if who != peer:
+                break
+            pairs.append((who, better(at, theirs)))
+        else:
+            return tuple(pairs)
     found = dict(vector)
     for who, at in other:
         found[who] = better(found.get(who, at), at)
@@ -267,11 +274,13 @@ def covers(vector: Vector, other: Vector) -> bool:
     return all(found.get(who, 0) >= at for who, at in other)
 
 
-def _tick_off(me: Local, sender: Address, lowest: Vector, vector: Vector) -> Local:
+def _tick_off(me: Local, sender: Address, lowest: Vector, taken: Mapping[str, Any]) -> Local:
+    """The member with what it has taken, which waits for the sender no longer."""
     waited = me.heard_from
-    pending = lowest if waited == {sender} else me.pending
-    heard_from = waited - {sender} if sender in waited else waited
-    return me._replace(heard_from=heard_from, vector=vector, pending=pending)
+    if sender not in waited:
+        return me._replace(**taken)
+    left = waited - {sender}
+    return me._replace(heard_from=left, pending=me.pending if left else lowest, **taken)
 
 
 def _in_view(me: Local) -> tuple[bool, str, Mapping[str, Value]]:

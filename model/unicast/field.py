@@ -125,23 +125,26 @@ def parts(before: Local, after: Local) -> dict[str, Any]:
     Kept messages are only counted; they show when they are sent again, passed up, or missing.
     """
     found: dict[str, Any] = {}
-    if after.connections != before.connections:
-        found["connections"] = after.connections
-    if after.senders is not before.senders:
-        _add(found, "senders", before.senders, after.senders, _of_sender)
-    if after.receivers is not before.receivers:
-        _add(found, "receivers", before.receivers, after.receivers, _of_receiver)
-    if after.closed is not before.closed:
-        _add(found, "closed", before.closed, after.closed, int)
+    _, _, _, last, sending, receiving, ended = before
+    _, _, _, connections, senders, receivers, closed = after
+    if connections != last:
+        found["connections"] = connections
+    if senders is not sending:
+        _add(found, "senders", sending, senders, _of_sender)
+    if receivers is not receiving:
+        _add(found, "receivers", receiving, receivers, _of_receiver)
+    if closed is not ended:
+        _add(found, "closed", ended, closed, int)
     return found
 
 
-def _of_sender(s: Sender) -> list[Any]:
-    return [s.connection, s.seqno, s.acked, s.out, s.consumed]
+def _of_sender(s: Sender) -> tuple[Any, ...]:
+    return s[:5]  # all but the messages
 
 
 def _of_receiver(r: Receiver) -> list[Any]:
-    return [r.connection, r.arrived, r.consumed, len(r.buffer), r.owed]
+    connection, arrived, consumed, buffer, owed = r
+    return [connection, arrived, consumed, len(buffer), owed]
 
 
 def _add(
@@ -154,12 +157,12 @@ def _add(
     """Add the entries that changed, if there are any."""
     changed: list[list[Any]] = []
     if len(before) == len(after):
-        for was, now in zip(before, after, strict=True):
-            if was is not now:
-                if was[0] != now[0]:
-                    break
-                if was[1] != now[1]:
-                    changed.append([now[0], numbers(now[1])])
+        entries = zip(before, after, strict=True)
+        for (peer, was), (who, now) in compress(entries, map(is_not, before, after)):
+            if peer != who:
+                break
+            if was != now:
+                changed.append([who, numbers(now)])
         else:
             if changed:
                 found[name] = changed

@@ -83,14 +83,25 @@ def address(rules: Rules, me: Local) -> Address:
     return Address(me.node, me.incarnation if rules.incarnations else 0)
 
 
+def place_of(table: tuple[tuple[Address, T], ...], key: Address) -> int:
+    """Return the place of that address's entry, or -1."""
+    if len(table) > _FEW:
+        place = bisect_left(table, key, key=_KEY)
+        return place if place < len(table) and table[place][0] == key else -1
+    for place, (address, _) in enumerate(table):
+        if address == key:
+            return place
+    return -1
+
+
 def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
     """Return the entry of that address, or None."""
     if len(table) > _FEW:
-        place = bisect_left(table, key, key=_KEY)
-        return table[place][1] if place < len(table) and table[place][0] == key else None
-    for entry in table:
-        if entry[0] == key:
-            return entry[1]
+        place = place_of(table, key)
+        return table[place][1] if place >= 0 else None
+    for address, value in table:
+        if address == key:
+            return value
     return None
 
 
@@ -98,14 +109,19 @@ def with_entry(
     table: tuple[tuple[Address, T], ...], key: Address, value: T
 ) -> tuple[tuple[Address, T], ...]:
     """Return the table with that entry, in place of the old one if there was one."""
-    if len(table) > _FEW:
-        place = bisect_left(table, key, key=_KEY)
-        known = place < len(table) and table[place][0] == key
-        return (*table[:place], (key, value), *table[place + known :])
-    for place, entry in enumerate(table):
-        if entry[0] == key:
-            return (*table[:place], (key, value), *table[place + 1 :])
-    return tuple(sorted((*table, (key, value)), key=_KEY))
+    place = place_of(table, key)
+    if place < 0:
+        return tuple(sorted((*table, (key, value)), key=_KEY))
+    return placed(table, place, value)
+
+
+def placed(
+    table: tuple[tuple[Address, T], ...], place: int, value: T
+) -> tuple[tuple[Address, T], ...]:
+    """Return the table with another value in the entry at that place."""
+    entries = list(table)
+    entries[place] = (entries[place][0], value)
+    return tuple(entries)
 
 
 def without_entry(

@@ -9,6 +9,7 @@ stay through one longer run; their files are checked, and no channel is compared
 files are left out. For each protocol: files, events, events in a file, the share that the fast path
 takes, events per second of processor (the best of several turns), and the ratios to SEQUENCER's
 steady traces, once with files of many thousands of events and once with files as short as these.
+Of the long lives a second line has what an event costs, by the parts of the fast path, in µs.
 Every check must find nothing: a fast wrong answer is an error.
 """
 
@@ -19,6 +20,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,12 @@ import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.following import fastpath
+from raincheck.conformance.trace.following.fastends import FastEnds
+from raincheck.conformance.trace.following.fastpath import FastPath
 from raincheck.conformance.trace.following.in_full import InFull
+from raincheck.conformance.trace.following.lines import Lines
+from raincheck.conformance.trace.invariants.watch import Watch
 from raincheck.conformance.trace.records import Event
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
 from raincheck.conformance.trace.run import (
@@ -40,8 +47,10 @@ from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.impl.simulation.group import Link
 
-LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer")
+LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer", "frag")
 RUNS, TURNS = 6, 5
+LARGE = 60_000
+"""Bytes of a message that goes in fragments."""
 LONG = 50_000
 """Events of SEQUENCER's steady trace."""
 LONG_FILE = 200
@@ -77,6 +86,7 @@ def lives(folder: Path, cycles: int, seed: int) -> None:
     for _ in range(cycles):
         for _ in range(4):
             for name in "abc":
+                group[name].stack.send_large(bytes(LARGE))
                 group.send(name, [bytes(700)] * 20)
             group.run(1.0)
         group.crash("c")
@@ -201,6 +211,44 @@ def in_full(check: Callable[[], int]) -> int:
     return count
 
 
+STAGES: tuple[tuple[str, tuple[tuple[Any, str], ...]], ...] = (
+    ("decoding", ((Lines, "records"),)),
+    ("handlers", ((FastPath, "_answered"),)),
+    ("changes", ((FastPath, "_changes"), (fastpath, "_same"))),
+    ("messages", ((FastEnds, "take"),)),
+    ("statements", ((FastPath, "_note"),)),
+    ("invariants", ((Watch, "settle"),)),
+)
+"""The parts of the fast path, none of which is in another one."""
+
+
+def stages(check: Callable[[], int]) -> str:
+    """Return what the parts of the fast path cost, in µs per event, in words: of the best turn."""
+    used: dict[str, float] = {}
+
+    def timed(stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*values: Any) -> Any:
+            started = time.process_time()
+            try:
+                return function(*values)
+            finally:
+                used[stage] += time.process_time() - started
+
+        return call
+
+    turns: list[tuple[float, int, dict[str, float]]] = []
+    with pytest.MonkeyPatch.context() as patch:
+        for stage, functions in STAGES:
+            for owner, name in functions:
+                patch.setattr(owner, name, timed(stage, getattr(owner, name)))
+        for _ in range(TURNS):
+            used.update(dict.fromkeys([name for name, _ in STAGES], 0.0))
+            turns.append((*processor(check), dict(used)))
+    whole, events, best = min(turns, key=itemgetter(0))
+    best["other"] = whole - sum(best.values())
+    return ", ".join(f"{name} {1e6 * each / events:.1f}" for name, each in best.items())
+
+
 def processor(check: Callable[[], int]) -> tuple[float, int]:
     """Seconds of processor, and events."""
     started = time.process_time()
@@ -232,6 +280,8 @@ def protocols(folder: Path, cycles: int) -> None:
             f"{rate:8.0f}/s  {rate * best:.2f} of SEQUENCER's, "
             f"{rate * short[job.steady]:.2f} with files as short"
         )
+        if job.kind == "long":
+            print(f"{'':9}{stages(job.check)}")
 
 
 def test_the_protocols(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.layers.speaks import Statement
 from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.trace.step import Step
 from raincheck.conformance.verbs.conform import run_results
 from raincheck.model.machine.runs import Address
 from raincheck.model.unicast import local as unicast_model
@@ -133,7 +134,7 @@ def test_steps_that_are_evaluated_together_are_judged_as_one_by_one(protocol: st
 
     for index, step in enumerate(steps, 1):
         for watch in (together, apart):
-            watch.take(step.action, index, (step.before, step.event, step.after, step.outputs))
+            watch.take([step.at(index)])
         apart.settle()
 
     assert together.tested == apart.tested
@@ -269,7 +270,7 @@ def test_what_a_dropped_connection_had_come_to_is_compared_with_its_other_end(ac
     plan = plan_of(binding_of("unicast"))
     assert plan is not None
     watch = Watch(plan, binding_of("unicast").rules(), hash)
-    watch.take(action, 4, (before, None, after, ()))
+    watch.take([Step(action, 4, before, None, after, ())])
 
     numbers = ["b.0 0 1", 2, 1]
     dropped = [("acked", 4, numbers), *([("arrived", 4, numbers)] if action == "Forget" else [])]

@@ -45,7 +45,7 @@ def _begins(before: Local | None, after: Local) -> Said:
 def _last_of_its_epoch(
     before: Local, event: ReceiveFragment, _after: Local, outputs: tuple[Any, ...]
 ) -> bool | None:
-    if not any(isinstance(output, Deliver) for output in outputs):
+    if Deliver not in map(type, outputs):
         return None
     here = dict(dict(before.kept).get(event.sender, ())).get(event.number)
     complete = event.parts == 1 if here is None else tuple(here) == (event.part, event.parts)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from itertools import compress, groupby
-from operator import is_not
+from operator import attrgetter, is_not
 from typing import Any, Final, NamedTuple
 
 from raincheck.conformance.trace.invariants.asked import (
-    Change,
     Invariants,
     OfMembers,
     OfState,
@@ -18,12 +17,14 @@ from raincheck.conformance.trace.invariants.asked import (
 from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, name
 from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.conformance.trace.records import Address
+from raincheck.conformance.trace.step import Step
 from raincheck.model.unicast.field import LANE
 from raincheck.model.unicast.local import Local, found, sender_to
 from raincheck.model.unicast.local import new as _new
 from raincheck.model.unicast.promises import buffers_bounded, well_formed, window_of
 
 _SENDERS: Final = Local._fields.index("senders")
+_CLOSED_AND_LAST: Final = attrgetter("after.closed", "after.connections")
 
 
 def _sent(_before: Local, event: Any, after: Local, _outputs: Any) -> Said:
@@ -92,8 +93,9 @@ def _changed(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[Any, ...]
 class _Gathered(NamedTuple):
     """The ends that several steps have changed."""
 
-    merged: Local
-    """A process that has all of them."""
+    merged: tuple[Local, ...]
+    """Processes that have all of them; where the last connection has another number, another one.
+    """
     steps: int
     sending: int
     """The number of steps that have changed the end of a sender."""
@@ -102,47 +104,49 @@ class _Gathered(NamedTuple):
     older: bool
     """Whether a receiver may be older than the one before, or than one that was closed."""
 
+    def all(self, holds: Callable[[Local], bool]) -> bool:
+        """Whether that holds of all ends."""
+        return all(map(holds, self.merged))
 
-def _gather(changes: Sequence[Change]) -> _Gathered | None:
+
+def _gather(steps: Sequence[Step]) -> _Gathered | None:
     """Gather changed ends; None where connections were closed."""
-    _, first, after = changes[0]
-    if first.closed is not after.closed:
+    if steps[0].before.closed is not steps[0].after.closed:
         return None
-    senders: list[Any] = []
-    receivers: list[Any] = []
+    merged: list[Local] = []
     sending, receiving, older = 0, 0, False
-    for closed, steps in groupby(changes, key=_closed_of):
+    for (closed, connections), alike in groupby(steps, key=_CLOSED_AND_LAST):
+        senders: list[Any] = []
+        receivers: list[Any] = []
         replaced: list[Any] = []
-        for _, before, after in steps:
+        for _, _, before, _, after, _ in alike:
             old, new = before.senders, after.senders
             if old is not new:
                 count = len(senders)
                 senders += compress(new, map(is_not, old, new)) if len(old) == len(new) else new
                 sending += len(senders) > count
             old, new = before.receivers, after.receivers
-            if old is not new and len(old) == len(new):
-                count = len(replaced)
-                replaced += compress(zip(old, new, strict=True), map(is_not, old, new))
-                receiving += len(replaced) > count
-            elif old is not new:
-                receivers += new
-                receiving += bool(new)
-                older = older or not _never_older(None, before, after)
+            if old is not new:
+                if len(old) == len(new):
+                    count = len(replaced)
+                    replaced += compress(zip(old, new, strict=True), map(is_not, old, new))
+                    receiving += len(replaced) > count
+                else:
+                    receivers += new
+                    receiving += bool(new)
+                    older = older or not _never_older(None, before, after)
         newest = dict(closed)
-        older = older or any(
-            peer != who or end.connection < was.connection or end.connection <= newest.get(peer, -1)
-            for (who, was), (peer, end) in replaced
+        for (who, was), entry in replaced:
+            peer, end = entry
+            if peer != who or not newest.get(peer, -1) < end.connection >= was.connection:
+                older = True
+            receivers.append(entry)
+        merged.append(
+            after._replace(
+                senders=tuple(senders), receivers=tuple(receivers), connections=connections
+            )
         )
-        receivers += [entry for _, entry in replaced]
-    connections = min([after.connections for _, _, after in changes])
-    merged = after._replace(
-        senders=tuple(senders), receivers=tuple(receivers), connections=connections
-    )
-    return _Gathered(merged, len(changes), sending, receiving, older)
-
-
-def _closed_of(change: Change) -> Any:
-    return change[2].closed
+    return _Gathered(tuple(merged), len(steps), sending, receiving, older)
 
 
 def _never_older(_rules: Any, before: Local | None, after: Local) -> bool:
@@ -221,7 +225,7 @@ INVARIANTS: Final = Invariants(
             OfState(
                 reads=("senders", "receivers", "connections"),
                 alone=well_formed,
-                sweep=lambda _, ends: ends.steps if well_formed(ends.merged) else None,
+                sweep=lambda _, ends: ends.steps if ends.all(well_formed) else None,
                 how="an end's numbers are in order, and it keeps what they say",
             ),
         ),
@@ -253,7 +257,7 @@ INVARIANTS: Final = Invariants(
                 holds=lambda rules, _, me: buffers_bounded(rules, me),
                 asked=lambda _, me: bool(me.receivers),
                 sweep=lambda rules, ends: (
-                    ends.receiving if buffers_bounded(rules, ends.merged) else None
+                    ends.receiving if ends.all(partial(buffers_bounded, rules)) else None
                 ),
                 how="a receiver keeps at most a window of messages",
             ),
@@ -263,7 +267,9 @@ INVARIANTS: Final = Invariants(
                 reads=("senders",),
                 holds=lambda rules, _, me: window_of(rules, me),
                 asked=lambda _, me: bool(me.senders),
-                sweep=lambda rules, ends: ends.sending if window_of(rules, ends.merged) else None,
+                sweep=lambda rules, ends: (
+                    ends.sending if ends.all(partial(window_of, rules)) else None
+                ),
                 how="a sender has at most a window out that is not consumed, and a probe",
             ),
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.columns import ends_of
 from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.records import DECODER, Header
+from raincheck.conformance.trace.step import Step
 from raincheck.conformance.trace.tracefile import decode_block, split_lines
 
 from .fastpath import FastPath
@@ -21,6 +23,7 @@ from .reports import Unusable
 from .shared import Shared
 
 _FOOTER: Final = b'{"kind":"footer"'
+_ACTION: Final = attrgetter("action")
 
 
 class Follower:
@@ -41,7 +44,7 @@ class Follower:
             self._lines = Lines(header, forms.decoder)
             self._fast = shared.fast_path(full.binding, forms, full.rules)
             self._fast.begin(full.me, full.columns, full.heard, full.watch)
-        self._counts: Counter[type[Any]] = Counter()
+        self._counts: Counter[str] = Counter()
 
     def feed(self, line: int, block: bytes) -> None:
         """Check the records of a block of lines, the first of which is number `line`."""
@@ -68,50 +71,44 @@ class Follower:
     def _fold(self, line: int, records: list[Any], block: bytes) -> None:
         """Take the events that are what the model does as they come; judge the others."""
         assert self._fast is not None
-        full, takes = self.full, self._fast.takes
-        local, last, observer = full.local, full.last, full.observer
-        judged: list[type[Any]] = []
+        full, fast = self.full, self._fast
         lines: list[bytes] = []
-        for place, record in enumerate(records):
-            answer = None
-            if record.index == last + 1:
-                try:
-                    answer = takes[record.__class__](record, local)
-                except Exception:  # noqa: BLE001 - it is judged below, and then it is told
-                    answer = None
-            if answer is not None:
-                last += 1
-                local = answer[0]
-                if observer is not None:
-                    full.recorded = local
-                    observer.take(local, last, record.at, answer[1])
+        place, most = 0, len(records)
+        while place < len(records):
+            several = records[place : place + most]
+            steps = fast.take(several, full.local, full.last)
+            if steps:
+                self._goes_on(several, steps)
+                place += len(steps)
+            most = 2 * most
+            if len(steps) == len(several):
                 continue
             lines = lines or split_lines(block)
-            judged.append(record.__class__)
-            self._goes_on(local, last)
             self._judge(line + place, lines[place])
-            local, last = full.local, full.last
+            place += 1
             if full.broken or full.ended or self._fast is None:
-                for number, text in enumerate(lines[place + 1 : len(records)], line + place + 1):
+                for number, text in enumerate(lines[place : len(records)], line + place):
                     self._judge(number, text)
-                records = records[: place + 1]
                 break
             self._lines.otherwise = True
-        else:
-            self._goes_on(local, last)
+            # What comes behind it was asked for nothing: where many differ, few are asked at once.
+            most = 1
         if full.watch is not None:
             full.watch.settle()
-        full.report.events += len(records) - len(judged)
-        self._counts.update(map(type, records))
-        self._counts.subtract(judged)
 
-    def _goes_on(self, local: Any, last: int) -> None:
-        """Note how far the events are what the model does."""
-        # Lists that only grow and that nobody reads are cleared now and then.
+    def _goes_on(self, records: list[Any], steps: list[Step]) -> None:
+        """Note the events that are what the model does."""
         full = self.full
+        local, last = steps[-1].after, steps[-1].at
+        self._counts.update(map(_ACTION, steps))
+        full.report.events += len(steps)
+        full.last = full.report.conforming = last
+        if full.observer is not None:
+            for step, record in zip(steps, records, strict=False):
+                full.observer.take(step.after, step.at, record.at, step.outputs)
+            full.recorded = local
+        # Lists that only grow and that nobody reads are cleared now and then.
         full.local = local._replace(**self._unread) if self._unread else local
-        if last > full.last:
-            full.last = full.report.conforming = last
 
     def _judge(self, line: int, text: bytes) -> None:
         """Judge one record."""
@@ -127,10 +124,8 @@ class Follower:
     def done(self) -> FileReport:
         """Return the report; without a footer events may be missing at the end."""
         report = self.full.report
-        for kind, count in self._counts.items():
-            if count:
-                action = kind.__struct_config__.tag
-                report.actions[action] = report.actions.get(action, 0) + count
+        for action, count in self._counts.items():
+            report.actions[action] = report.actions.get(action, 0) + count
         report.complete = self.full.ended
         report.end = "footer" if self.full.ended else "open"
         to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]

@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import fields_of, shaped
 
-from .writing import Write, as_written, encode, encode_plainly, picking, writing
+from .writing import Write, as_written, picking, showing, writing
 
 ABSENT: Final = b"[]"
 UNCHANGED: Final = b"{}"
@@ -69,9 +69,9 @@ class Action(NamedTuple):
 class Variable(NamedTuple):
     """A variable as records have it."""
 
-    begin: bytes
-    """Its name."""
-    write: Write
+    name: str
+    show: Callable[[Any], Any] | None
+    """Makes what msgspec writes as a record has it; None where it does so with the value itself."""
 
 
 class Forms(NamedTuple):
@@ -134,9 +134,7 @@ def _made(binding: Binding) -> Forms:
             if kind.__name__ in binding.channels
         },
         {
-            place: Variable(
-                encode(name) + b":", encode if as_written(kinds[name]) else encode_plainly
-            )
+            place: Variable(name, showing(kinds[name]))
             for place, name in enumerate(kinds)
             if name in shown
         },

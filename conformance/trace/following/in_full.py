@@ -23,6 +23,7 @@ from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.layers.speaks import Heard
 from raincheck.conformance.trace.promised import Promised
 from raincheck.conformance.trace.records import Event, Footer, Header
+from raincheck.conformance.trace.step import Step
 from raincheck.model.machine.machine import Refused
 
 from .ends import Ends
@@ -162,10 +163,10 @@ class InFull:
             return
         if self.binding.parts is not None and self.heard.tracking:
             self.heard.track(record.index, self.binding.parts(self.local, answer.local))
-        step = (self.local, event, answer.local, answer.outputs)
-        self.heard.take(record.action, record.index, step)
+        step = Step(record.action, record.index, self.local, event, answer.local, answer.outputs)
+        self.heard.take([step])
         if self.watch is not None:
-            self.watch.take(record.action, record.index, step)
+            self.watch.take([step])
         self.local = answer.local
 
     def _out_of_order(self, reason: str) -> None:

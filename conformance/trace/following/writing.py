@@ -49,8 +49,25 @@ def _ordered(wanted: Any) -> bool:
     return wanted in (int, str)
 
 
-def encode_plainly(value: Any) -> bytes:
-    return encode(plain(value))
+def showing(wanted: Any) -> Callable[[Any], Any] | None:
+    """Return what makes of values of that type what `encode_as_is` writes as traces have them; None
+    if these are the values themselves.
+    """
+    if not as_written(wanted):
+        return plain
+    return _in_order if _has_sets(wanted) else None
+
+
+def _in_order(value: Any) -> Raw:
+    return Raw(encode(value))
+
+
+def _has_sets(wanted: Any) -> bool:
+    if hasattr(wanted, "__supertype__"):
+        return _has_sets(wanted.__supertype__)
+    if isinstance(wanted, type) and hasattr(wanted, "_fields"):
+        return any(map(_has_sets, fields_of(wanted).values()))
+    return get_origin(wanted) is frozenset or any(map(_has_sets, get_args(wanted)))
 
 
 def alike(made: Mapping[str, Any], changed: bytes) -> bool:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from raincheck.conformance.trace.layers.speaks import Said, Says
+from raincheck.conformance.trace.step import Step
 
 if TYPE_CHECKING:
     from .moments import Asking, Moments
@@ -95,8 +96,6 @@ class Unshown:
     why: str
 
 
-Change: TypeAlias = tuple[int, Any, Any]
-"""A step that has changed the state: (index, state before, state after)."""
 Asked: TypeAlias = OfState | OfStep | OfMembers | Promised | Followed | Unshown
 Notes: TypeAlias = Callable[[Any, Any], Said]
 """(state before or None, state after) -> the notes, whose values are kept as JSON writes them."""
@@ -111,7 +110,7 @@ class Invariants:
     focus: Callable[[Any, Any], Any] | None = None
     """(state before, state after) -> the state after with only those entries that have changed,
     which is what the parts are given then: their cost is that of a step, not of a state."""
-    gather: Callable[[Sequence[Change]], Any] | None = None
+    gather: Callable[[Sequence[Step]], Any] | None = None
     """Gathers the entries that several steps have changed, the same variables each, for `sweep`;
     None if these are to be looked at step by step."""
     changes: tuple[tuple[tuple[str, ...], Notes], ...] = ()

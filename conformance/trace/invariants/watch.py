@@ -7,7 +7,7 @@ they have changed, so that what is looked up per step is looked up per block.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from operator import is_not, itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -18,14 +18,15 @@ from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import fields_of
 from raincheck.conformance.trace.columns import Digest
 from raincheck.conformance.trace.layers.speaks import Says, Statement
+from raincheck.conformance.trace.step import Step
 
-from .asked import NEVER, Change, Invariants, Notes, OfState, OfStep, Tested
+from .asked import NEVER, Invariants, Notes, OfState, OfStep, Tested
 
 ENOUGH: Final = 1024
 """Steps that are kept before they are evaluated."""
 
 
-class Steps(NamedTuple):
+class OfAction(NamedTuple):
     """What is evaluated at each step of an action."""
 
     parts: tuple[tuple[int, OfStep], ...]
@@ -40,8 +41,6 @@ class Due(NamedTuple):
     notes: list[Notes]
 
 
-Step: TypeAlias = tuple[Steps, int, Any, Any, Any, tuple[Any, ...]]
-"""(what is asked, index, state before, input, state after, outputs)."""
 Note: TypeAlias = tuple[int, str, Any]
 """(index, topic, value)."""
 
@@ -66,10 +65,11 @@ class Plan:
                     continue
                 self.names.append(f"{name} {number}")
         says, numbers = invariants.says, invariants.numbers
-        self._steps = {
-            action: Steps(tuple(of_steps.get(action, ())), says.get(action), numbers.get(action))
+        self.actions: Mapping[str, OfAction] = {
+            action: OfAction(tuple(of_steps.get(action, ())), says.get(action), numbers.get(action))
             for action in of_steps.keys() | says.keys() | numbers.keys()
         }
+        """By action, what is evaluated at its steps."""
         read = {each for _, part in self.states for each in part.reads}
         read |= {each for names, _ in invariants.changes for each in names}
         known = list(fields_of(local))
@@ -87,10 +87,6 @@ class Plan:
             [(number, part) for number, part in self.states if not names.isdisjoint(part.reads)],
             [note for of, note in self.invariants.changes if not names.isdisjoint(of)],
         )
-
-    def step(self, action: str) -> Steps | None:
-        """Return what is evaluated at each step of that action."""
-        return self._steps.get(action)
 
 
 def _picking(places: Sequence[int]) -> Callable[[Any], tuple[Any, ...]]:
@@ -110,7 +106,6 @@ class Watch:
     """The evaluation over one file."""
 
     __slots__ = (
-        "_changes",
         "_digest",
         "_noted",
         "_plan",
@@ -123,20 +118,9 @@ class Watch:
     def __init__(self, plan: Plan, rules: Any, digest: Digest) -> None:
         self._plan, self._rules, self._digest = plan, rules, digest
         self._tested = [Tested() for _ in plan.names]
-        self._changes: list[Change] = []
         self._steps: list[Step] = []
         self._noted: list[Statement] = []
         self._sequences: dict[str, array[int]] = {}
-
-    @property
-    def change(self) -> Callable[[Change], None] | None:
-        """What takes each step that has changed the state; None if nobody asks."""
-        return self._changes.append if self._plan.changes else None
-
-    @property
-    def step(self) -> Callable[[Step], None]:
-        """What takes each step of the actions that `Plan.step` knows."""
-        return self._steps.append
 
     def begin(self, local: Any) -> None:
         """Evaluate the first state."""
@@ -151,56 +135,54 @@ class Watch:
             ]
         )
 
-    def take(self, action: str, index: int, step: tuple[Any, Any, Any, tuple[Any, ...]]) -> None:
-        """Take a step that was judged in full."""
-        before, _, after, _ = step
-        if after is not before:
-            self._changes.append((index, before, after))
-        asks = self._plan.step(action)
-        if asks is not None:
-            self._steps.append((asks, index, *step))
-        if len(self._changes) + len(self._steps) >= ENOUGH:
+    def take(self, steps: Iterable[Step]) -> None:
+        """Take the next steps."""
+        self._steps += steps
+        if len(self._steps) >= ENOUGH:
             self.settle()
 
     def settle(self) -> None:
         """Evaluate the steps that were taken, and forget them."""
+        if not self._steps:
+            return
+        steps, self._steps = self._steps, []
         notes: list[Note] = []
-        if self._changes:
-            for changed, changes in self._by_variables().items():
+        if self._plan.changes:
+            for changed, changes in self._by_variables(steps).items():
                 due = self._plan.due(changed)
                 if due.parts:
                     self._evaluate(due.parts, changes)
                 for says in due.notes:
-                    for index, before, after in changes:
+                    for _, index, before, _, after, _ in changes:
                         for topic, value in says(before, after):
                             notes.append((index, topic, value))
-            self._changes.clear()
-        if self._steps:
-            notes += self._evaluate_steps()
-            self._steps.clear()
+        if self._plan.actions:
+            notes += self._evaluate_steps(steps)
         if notes:
             # What an event's changes say comes before what its action says.
             notes.sort(key=itemgetter(0))
             self._note(notes)
 
-    def _by_variables(self) -> dict[tuple[bool, ...], list[Change]]:
-        """Return the changes by which of the variables, of those that are read, have changed."""
-        found: dict[tuple[bool, ...], list[Change]] = {}
+    def _by_variables(self, steps: Sequence[Step]) -> dict[tuple[bool, ...], list[Step]]:
+        """Return the steps by which of the variables, of those that are read, they have changed."""
+        found: dict[tuple[bool, ...], list[Step]] = {}
         values, local, read = self._plan.values, None, ()
-        for change in self._changes:
-            _, before, after = change
+        for step in steps:
+            _, _, before, _, after, _ = step
+            if after is before:
+                continue
             if before is not local:
                 read = values(before)
             old, read, local = read, values(after), after
             changed = tuple(map(is_not, old, read))
             group = found.get(changed)
             if group is None:
-                found[changed] = [change]
+                found[changed] = [step]
             else:
-                group.append(change)
+                group.append(step)
         return found
 
-    def _evaluate(self, parts: Sequence[tuple[int, OfState]], changes: list[Change]) -> None:
+    def _evaluate(self, parts: Sequence[tuple[int, OfState]], changes: Sequence[Step]) -> None:
         invariants, rules = self._plan.invariants, self._rules
         gathered = None if invariants.gather is None else invariants.gather(changes)
         focus = invariants.focus
@@ -212,24 +194,28 @@ class Watch:
                     tested.count += count
                     continue
             if focus is not None:
-                changes = [(index, old, focus(old, new)) for index, old, new in changes]
+                changes = [step._replace(after=focus(step.before, step.after)) for step in changes]
                 focus = None
             asked, alone, asking = part.asked, part.alone, changes
             if asked is not None:
-                asking = [each for each in changes if asked(each[1], each[2])]
+                asking = [each for each in changes if asked(each.before, each.after)]
             tested.count += len(asking)
-            if alone is not None and all(map(alone, [each[2] for each in asking])):
+            if alone is not None and all(map(alone, [each.after for each in asking])):
                 continue
-            for index, before, after in asking:
+            for _, index, before, _, after, _ in asking:
                 if not part.evaluate(rules, before, after):
                     self._break(tested, index)
                     break
 
-    def _evaluate_steps(self) -> list[Note]:
+    def _evaluate_steps(self, steps: Iterable[Step]) -> list[Note]:
         """Evaluate what is asked of the steps of actions, and return what they say."""
         notes: list[Note] = []
         values: dict[str, list[Any]] = {}
-        for asks, index, before, event, after, outputs in self._steps:
+        actions = self._plan.actions
+        for action, index, before, event, after, outputs in steps:
+            asks = actions.get(action)
+            if asks is None:
+                continue
             for number, part in asks.parts:
                 holds = part.holds(before, event, after, outputs)
                 if holds is not None:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from raincheck.conformance.trace.step import Step
+
 if TYPE_CHECKING:
     from .agreements import Agreement
 
@@ -105,13 +107,16 @@ class Heard:
                 continue
             rows.extend((index, delivered, arrived))
 
-    def take(self, action: str, index: int, step: tuple[Any, Any, Any, tuple[Any, ...]]) -> None:
-        """Note what an event says that was judged in full."""
-        _, event, after, _ = step
-        if action in self._speaks.says:
-            self.say(index, self._speaks.says[action](*step))
-        if action in self._speaks.tallies:
-            self.count(self._speaks.tallies[action](event, after))
+    def take(self, steps: Iterable[Step]) -> None:
+        """Note what these steps say."""
+        says, tallies = self._speaks.says, self._speaks.tallies
+        if not says and not tallies:
+            return
+        for action, index, before, event, after, outputs in steps:
+            if action in says:
+                self.say(index, says[action](before, event, after, outputs))
+            if action in tallies:
+                self.count(tallies[action](event, after))
 
     @property
     def tally(self) -> dict[str, int]:

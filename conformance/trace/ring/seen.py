@@ -186,7 +186,8 @@ class RingObserver:
 
 
 def _fence(token: Any) -> Fence:
-    return (token.epoch.n, token.epoch.by.node, token.epoch.by.incarnation, token.seq)
+    number, (node, incarnation) = token.epoch
+    return (number, node, incarnation, token.seq)
 
 
 def _who(address: Any) -> Address:
