@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from raincheck.impl.errors import NotMember, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Address
 from raincheck.impl.stack.calls import Replies
+from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.stack import Stack
 
 from .calls import CallDesk
@@ -21,7 +22,7 @@ from .connected import Connected
 from .driver import Driver
 from .inbox import Inbox
 from .payloads import Payload, all_as_bytes, as_bytes
-from .waiting import Turns
+from .waiting import Pace, Turns
 
 _ALL = 1 << 62  # more bytes than there is ever room for
 
@@ -37,10 +38,15 @@ class Sending(Connected[Driver]):
         self._config = config
         self._turns = Turns()
         self._turns_to: dict[Address, Turns] = {}
+        # What may be sent at once, until the stack is run or somebody sends in another way.
+        self._allowed = 0  # messages
+        self._most = 0  # bytes of each
+        self._pace = Pace()
 
     def _send_by(self, stack: Stack, driver: Driver, config: ChannelConfig) -> None:
         """Send by that stack from now on."""
         self._stack, self._driver = stack, driver
+        self._put = stack.send_unasked
         self._calls = CallDesk(stack, driver, self._inbox, config.on_call)
         driver.on_settled = self._let_go
 
@@ -62,7 +68,15 @@ class Sending(Connected[Driver]):
         no member of the view, MessageTooLarge above `max_message`, and TypeError for what is not
         like bytes.
         """
-        payload = as_bytes(payload)
+        if self._allowed and to is None and type(payload) is bytes and len(payload) <= self._most:
+            self._allowed -= 1
+            self._put(payload)
+            return
+        await self._send(as_bytes(payload), to, timeout)
+
+    async def _send(self, payload: bytes, to: Address | None, timeout: float | None) -> None:
+        """Send a message after a look at everything that may be in its way."""
+        self._allowed = 0
         if self._left is not None:
             self._alive()
         if to is not None:
@@ -80,6 +94,14 @@ class Sending(Connected[Driver]):
             await self._room(len(payload) + 4, timeout)
         self._stack.send(payload)
         self._driver.run_soon()
+        few = self._pace.next(self._driver.now)
+        if few and self._driver.runs_soon and not self._turns.taken:
+            self._most = self._stack.allowance(few)
+            self._allowed = few if self._most else 0
+
+    def _end(self, left: Left) -> None:
+        self._allowed = 0
+        super()._end(left)
 
     async def send_many(self, payloads: Sequence[Payload], *, timeout: float | None = None) -> None:
         """Multicast several messages, in this order; wait while the group takes no more.
@@ -87,6 +109,7 @@ class Sending(Connected[Driver]):
         Other messages may come between them. Cancelled, the first few of them were sent.
         """
         messages = all_as_bytes(payloads)
+        self._allowed = 0
         self._alive()
         if messages and max(map(len, messages)) > self._stack.max_whole:
             for message in messages:
@@ -143,6 +166,7 @@ class Sending(Connected[Driver]):
         content = as_bytes(payload)
         asked = None if to is None else (to,) if isinstance(to, Address) else tuple(set(to))
         ends = None if timeout is None else self._driver.now + timeout
+        self._allowed = 0
         self._alive()
         if asked == ():
             return Replies()
@@ -210,8 +234,11 @@ class Sending(Connected[Driver]):
 
     def _let_go(self) -> None:
         """Let senders go on for which there is room; all of them once the member has ended."""
+        self._allowed = 0
+        self._inbox.look()
         over = self._left is not None
-        self._turns.let_go(float("inf") if over else self._stack.room)
+        if self._turns.taken:
+            self._turns.let_go(float("inf") if over else self._stack.room)
         for to, turns in list(self._turns_to.items()):
             gone = over or to not in self._stack.members
             turns.let_go(float("inf") if gone else self._stack.room_to(to))

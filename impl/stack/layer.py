@@ -70,12 +70,16 @@ class Ground:
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)
         """The application's messages that no layer has taken yet."""
+        self.gathering = False
+        """Whether less than a bundle in `buffer` is to wait for more."""
         self.stateless = False
         """Whether the application waits for the state, which comes before all that it is sent."""
         self.holding: set[str] = set()
         """The names of those for whom deliveries are held up."""
         self.reports: list[Report] = []
         """Reports for the application, in order."""
+        self.indications: list[Report] = []
+        """Reports that come after all deliveries of the present steps."""
         self.strangers: list[tuple[Address, str]] = []
         """Non-members that sent what only members may send, to be reported by the stack."""
         self.offenders: list[tuple[Address, str]] = []
@@ -131,8 +135,7 @@ class Layer:
         self.outbox = ground.outbox
         self.counters = ground.outbox.counters
         self.membership = ground.membership
-        self.indications: list[Report] = []
-        """Reports that come after all deliveries of the present steps."""
+        self.indications = ground.indications
         self.above: Layer
         self.below: Layer
 
@@ -145,6 +148,10 @@ class Layer:
     def pass_up(self, bundle: Bundle, now: float) -> None:
         """Handle a multicast from below, or pass it on; each sender's come in order."""
         self.above.pass_up(bundle, now)
+
+    def waits(self, lane: Lane) -> None:
+        """Note that a message of that lane waits to be pulled, or pass it on."""
+        self.above.waits(lane)
 
     def down(self, event: Any, now: float) -> None:
         """Handle an event from above, or pass it on."""
@@ -205,11 +212,6 @@ class Layer:
     def acknowledge(self, now: float) -> None:
         """Send the acknowledgements that are due; called when no more steps are possible."""
 
-    def poll(self) -> list[Report]:
-        """Return the indications, once."""
-        found, self.indications = self.indications, []
-        return found
-
     def deadline(self) -> float:
         """Return when `handle_timer` is to be called, or NEVER."""
         return NEVER
@@ -253,6 +255,7 @@ class Floor(Layer):
             self.above.up(event, now)
 
 
+_TOLD = ("pass_up", "waits")
 _ASKED = ("send", "pull", "waiting", "multicast", "may_multicast", "latch_open")
 
 
@@ -269,5 +272,6 @@ def piled(layers: Sequence[Layer]) -> None:
             if getattr(type(layer), name) is getattr(Layer, name):
                 setattr(layer, name, getattr(layer.below, name))
     for layer in reversed(layers[:-1]):
-        if type(layer).pass_up is Layer.pass_up:
-            layer.pass_up = layer.above.pass_up  # type: ignore[method-assign]
+        for name in _TOLD:
+            if getattr(type(layer), name) is getattr(Layer, name):
+                setattr(layer, name, getattr(layer.above, name))
