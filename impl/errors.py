@@ -39,6 +39,10 @@ class NotMember(RaincheckError):
     """The member has left, or was excluded: nothing can be sent any more."""
 
 
+class AskRefused(RaincheckError):
+    """A member does not tell a process its status; the message says why."""
+
+
 class NotEnabled(RaincheckError):
     """The guard of a handler is false; `conjuncts` names what is false in it, with the values."""
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from raincheck.impl.aio.ask import ask as ask
     from raincheck.impl.aio.channel import Channel as Channel
     from raincheck.impl.aio.connect import ChannelConfig as ChannelConfig
     from raincheck.impl.aio.events import Blocked as Blocked
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
     from raincheck.impl.aio.events import Unblocked as Unblocked
     from raincheck.impl.aio.events import ViewChange as ViewChange
     from raincheck.impl.aio.metrics import Metrics as Metrics
+    from raincheck.impl.aio.metrics import RingMetrics as RingMetrics
     from raincheck.impl.aio.ring import Ring as Ring
     from raincheck.impl.aio.ring_connect import RingSettings as RingSettings
     from raincheck.impl.aio.state_callbacks import StateInterrupted as StateInterrupted
     from raincheck.impl.aio.state_callbacks import StateNotTransferred as StateNotTransferred
+    from raincheck.impl.aio.status import PastView as PastView
+    from raincheck.impl.aio.status import Status as Status
+    from raincheck.impl.errors import AskRefused as AskRefused
     from raincheck.impl.errors import CallFailed as CallFailed
     from raincheck.impl.errors import ConfigError as ConfigError
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
@@ -81,6 +86,11 @@ _HOME = {
     "Unblocked": "aio.events",
     "Excluded": "aio.events",
     "Metrics": "aio.metrics",
+    "RingMetrics": "aio.metrics",
+    "Status": "aio.status",
+    "PastView": "aio.status",
+    "ask": "aio.ask",
+    "AskRefused": "errors",
     "Replies": "stack.calls",
     "CallFailed": "errors",
     "NotInView": "errors",

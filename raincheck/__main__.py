@@ -37,7 +37,10 @@ VERBS = {
     "explain": ("explain", "show why something failed: the diagram and the guilty guard"),
     "mutate": ("mutate", "damage the code on purpose and see whether the checks notice"),
     "audit": ("audit", "one page: which property rests on which evidence"),
-    "doctor": ("doctor", "say which Java, TLC, Spark and Z3 are in use, and what is missing"),
+    "doctor": (
+        "doctor",
+        "say which Java, TLC, Spark and Z3 are in use, and what is missing; or ask a live member",
+    ),
 }
 """Each verb: the module of `raincheck.conformance.verbs` that does it, and what it does."""
 

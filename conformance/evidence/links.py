@@ -10,7 +10,6 @@ from raincheck.conformance.protocols.record import LINKS
 from raincheck.conformance.protocols.registry import protocols
 
 from .basis import NOT_OFFERED, Cell, Entry, Link, ProtocolRow, agrees, excused
-from .needs import SEQUENCER
 
 
 def links_of(by_name: Mapping[str, Mapping[str, Entry]], *, field: bool = True) -> Iterable[Link]:
@@ -255,7 +254,6 @@ def actions_of(by_name: Mapping[str, Mapping[str, Entry]]) -> dict[str, dict[str
             for figure in _COUNTS:
                 counts = entry.get(figure)
                 for action, count in counts.items() if isinstance(counts, Mapping) else ():
-                    of = "" if entry["protocol"] == SEQUENCER else f"{entry['protocol']}!"
-                    row = found.setdefault(f"{of}{action}", {})
+                    row = found.setdefault(f"{entry['protocol']}!{action}", {})
                     row[kind] = row.get(kind, 0) + int(count)
     return dict(sorted(found.items()))

@@ -1,11 +1,8 @@
 """The assumptions that each property of an implemented protocol needs."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, Assumption, Case
-
-SEQUENCER: Final = "sequencer"
 
 
 def needs_of(

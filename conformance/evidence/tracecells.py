@@ -20,7 +20,6 @@ from raincheck.conformance.trace.invariants.asked import Followed, Invariants, U
 from .basis import Cell, Entry, agrees, excused
 from .cells import ENGINES, Named, speaks_of
 from .links import of_protocol
-from .needs import SEQUENCER
 
 
 def once(by_name: Named, protocol: str) -> list[Entry]:
@@ -34,7 +33,15 @@ def once(by_name: Named, protocol: str) -> list[Entry]:
 
 
 def judged_alone(by_name: Named, protocol: str) -> bool:
-    """Tell whether the traces of the protocol have their properties judged one by one."""
+    """Tell whether the traces of the protocol have their properties judged one by one.
+
+    Its binding says so, or evidence of another project that has such verdicts.
+    """
+    record = protocols().get(protocol)
+    if record is not None and record.offers("binding"):
+        promised = binding_of(protocol).promised
+        if promised is not None and promised.one_by_one:
+            return True
     steps = (of_protocol(by_name.get(step), protocol) for step in (*ENGINES, "run"))
     return any("judged" in e and "events" not in e for mine in steps for e in (mine or {}).values())
 
@@ -56,7 +63,7 @@ def field_cell(by_name: Named, name: str, protocol: str) -> Cell:
 def _judged_cell(
     by_name: Named, steps: Sequence[str], name: str, protocol: str, *, field: bool
 ) -> Cell:
-    if protocol != SEQUENCER and not judged_alone(by_name, protocol):
+    if not judged_alone(by_name, protocol):
         return trace_cell(by_name, protocol, field=field)
     found = [
         entry

@@ -42,7 +42,7 @@ from .cells import (
 )
 from .closure import Broken, Closures, broken_by
 from .links import actions_of, links_of, of_protocol, protocol_rows
-from .needs import SEQUENCER, needs_of
+from .needs import needs_of
 from .tracecells import field_cell, judged_alone, trace_cell, traces_cell
 from .witnesses import faults_of, witness
 
@@ -136,7 +136,7 @@ def _property_rows(
         of_mine = [case for case in cases if case.protocol == protocol]
         cells = _cells(found, protocol, name, holding, of_mine)
         words = _words(holding[0].module, name)
-        exact = protocol == SEQUENCER or judged_alone(found.by_name, protocol)
+        exact = judged_alone(found.by_name, protocol)
         witnesses = {}
         for kind in cells:
             caught = "traces" if kind == "field" else kind
@@ -206,9 +206,9 @@ def _assumption_row(
 def _evidence(name: str, found: Found, properties: Sequence[PropertyRow]) -> Cell:
     """Return the results that discharge an assumption, by the catalog's word for them.
 
-    "Agreement" is a property of SEQUENCER judged in the field, "nakack.GapFree" a property of
-    another protocol on all its evidence, "trace nakack" that protocol's traces, "case layers-crash"
-    one question to TLC, and "assumption gms.AccurateSuspicion" that another one assumes it too.
+    "nakack.GapFree" is a property of a protocol on all its evidence, "field sequencer.Agreement"
+    one judged in the field, "trace nakack" that protocol's traces, "case layers-crash" one
+    question to TLC, and "assumption gms.AccurateSuspicion" that another one assumes it too.
     """
     by_name = found.by_name
     kind, _, rest = name.partition(" ")
@@ -223,15 +223,15 @@ def _evidence(name: str, found: Found, properties: Sequence[PropertyRow]) -> Cel
             return Cell(INCONCLUSIVE, f"{rest}: was not checked")
         figures = f"{int(entry.get('distinct_states', 0)):,} states"
         return Cell(HOLDS if agrees(entry) else VIOLATED, f"TLC, {rest}: {figures}")
-    protocol, dot, wanted = name.partition(".")
-    if dot:
-        row = next((r for r in properties if (r.protocol, r.name) == (protocol, wanted)), None)
-        if row is None:
-            return Cell(INCONCLUSIVE, f"{name}: no case promises it")
-        rests = ", ".join(f"{k} {c.verdict}" for k, c in row.cells.items() if c.verdict == HOLDS)
-        return Cell(row.verdict, f"{name} ({rests or 'no evidence'})")
-    cell = field_cell(by_name, name, SEQUENCER)
-    return Cell(cell.verdict, f"field: {cell.text}")
+    protocol, _, wanted = (rest or name).partition(".")
+    if kind == "field":
+        cell = field_cell(by_name, wanted, protocol)
+        return Cell(cell.verdict, f"field, {rest}: {cell.text}")
+    row = next((r for r in properties if (r.protocol, r.name) == (protocol, wanted)), None)
+    if row is None:
+        return Cell(INCONCLUSIVE, f"{name}: no case promises it")
+    rests = ", ".join(f"{k} {c.verdict}" for k, c in row.cells.items() if c.verdict == HOLDS)
+    return Cell(row.verdict, f"{name} ({rests or 'no evidence'})")
 
 
 # ---------------------------------------------------------------------- holes

@@ -84,3 +84,8 @@ class Promised:
     """The verdicts on what was promised to the application."""
     again: Callable[[Run], Collection[str]] | None = None
     """The names of the promises that a second evaluation finds broken: asked on Spark."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether the properties are judged one by one, not by conformance alone."""
+        return self.promises is not _nothing

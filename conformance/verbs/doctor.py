@@ -1,4 +1,4 @@
-"""The tools in use here, and the missing ones (`raincheck doctor`).
+"""The tools in use here, and the missing ones (`raincheck doctor`), or a live member (`--live`).
 
 A tool that is found is also run where that is cheap, since a file proves little.
 """
@@ -24,6 +24,8 @@ from raincheck.conformance.tools.java import (
     tlc_version,
 )
 
+from . import live
+
 OLDEST_PYTHON = (3, 11)
 
 
@@ -38,12 +40,18 @@ class Diagnosis(Outcome):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare no options: the doctor has none of its own."""
-    parser.epilog = "exit codes: 0 all is there, 3 something is missing"
+    """Declare the options of a question to a live member."""
+    parser.epilog = (
+        "exit codes: 0 all is there, or the member has answered; 2 no member answers; "
+        "3 something is missing, or the member does not tell"
+    )
+    live.add_arguments(parser)
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Look for each tool and report the result."""
+    """Look for each tool and report the result, or ask a live member."""
+    if args.live is not None or live.needless(args):
+        return live.run(args, ui)
     if args.dry_run:
         ui.announce("would run: java -version, and TLC without a module to say its version")
         return Outcome("doctor", (), "raincheck doctor")

@@ -29,6 +29,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -45,23 +46,32 @@ from .connecting import Connecting
 from .driver import Driver
 from .events import Excluded, MessageOrEvent, view_change
 from .inbox import Inbox
-from .metrics import Metrics, events_of
+from .names import Names
 from .readers import Readers
 from .rejoining import Backoff, next_life
-from .sending import Sending
 from .state_callbacks import StateNotTransferred
+from .status import encoded
+from .watched import Watched
 
 _log = logging.getLogger("raincheck")
 
 
-class Channel(Sending):
+class Channel(Watched):
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
 
     def __init__(
-        self, config: ChannelConfig, transport: Transport, stack: Stack, writer: TraceWriter | None
+        self,
+        config: ChannelConfig,
+        transport: Transport,
+        stack: Stack,
+        writer: TraceWriter | None,
+        names: Names,
     ) -> None:
         """Use `Channel.connect` instead."""
-        driver = Driver(stack, transport, self._reported, writer)
+        self._names = names
+        names.on_change = lambda: self._driver.run(self._stack.ask_anew)
+        self._desk = config.make_desk(transport, lambda: encoded(self.status()))
+        driver = Driver(stack, transport, self._reported, writer, self._desk)
         inbox = Inbox(
             config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
         )
@@ -111,11 +121,18 @@ class Channel(Sending):
     async def _open(config: ChannelConfig) -> Channel:
         transport = await config.open_transport()
         try:
-            stack, writer = await config.make_stack(transport)
+            names = Names(
+                config.initial_hosts,
+                "initial host",
+                transport.endpoint,
+                route=config.advertise is None,
+            )
+            resolved = replace(config, initial_hosts=await names.first())
+            stack, writer = await resolved.make_stack(transport)
         except BaseException:
             await transport.close()
             raise
-        channel = Channel(config, transport, stack, writer)
+        channel = Channel(config, transport, stack, writer, names)
         await channel._join()
         return channel
 
@@ -123,6 +140,9 @@ class Channel(Sending):
         """Begin a life with that stack."""
         self._send_by(stack, driver, config)
         stack.tells_idle(self._inbox.idle)
+        stack.tells_room(self._inbox.room)
+        if self._names.change:
+            stack.tells_names(lambda: [each for each in self._names.now() if each != self.endpoint])
         self._callbacks = Callbacks(config, stack, driver, self._inbox)
 
     def _excluded(self, reason: str) -> None:
@@ -147,13 +167,13 @@ class Channel(Sending):
         await self._callbacks.close()
         old.end_trace()
         await asyncio.sleep(self._backoff.next(asyncio.get_running_loop().time()))
-        config = next_life(self._config, self._stack)
+        config = next_life(self._config, self._stack, self._names.now())
         try:
             stack, writer = await config.make_stack(old.transport)
         except (RaincheckError, OSError) as problem:
             self._fail(f"it cannot join again: {problem}", problem)
             return
-        driver = Driver(stack, old.transport, self._reported, writer)
+        driver = Driver(stack, old.transport, self._reported, writer, self._desk)
         driver.settled = old.settled  # all who wait for a change wait for this one's
         self._live(config, stack, driver)
         if self._inbox.held:
@@ -201,6 +221,7 @@ class Channel(Sending):
             self._returning.cancel()
             await asyncio.gather(self._returning, return_exceptions=True)
         try:
+            await self._names.close()
             await self._calls.close()
             await self._callbacks.close()
         finally:
@@ -253,26 +274,6 @@ class Channel(Sending):
         """Iterate over the views: the present one, then each new one."""
         return self._readers.read(lambda: [self.view], lambda: self._left is not None)
 
-    def metrics(self) -> Metrics:
-        """Return the figures of this moment; `Metrics.prometheus` exports them."""
-        stack, counters, view = self._stack, self.counters, self._view
-        return Metrics(
-            group=self._config.cluster,
-            member=str(self.address),
-            status=stack.status,
-            view=view.id.counter if view is not None else 0,
-            members=len(view.members) if view is not None else 0,
-            coordinator=view is not None and view.coordinator == self.address,
-            blocked=stack.blocked,
-            pending=stack.pending,
-            waiting_for=len(self.missing),
-            inbox=counters["inbox.bytes"],
-            buffered=stack.buffered(),
-            sent=counters.get("transport.sent", 0),
-            received=counters.get("transport.received", 0),
-            events=events_of(counters),
-        )
-
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
         """Wait until the view has at least `count` members."""
 
@@ -308,6 +309,9 @@ class Channel(Sending):
             self._view = report.view
             self.view_history.append(report.view)
             self._readers.add(report.view)
+            self._history.add(
+                self._driver.now, report.view.id.counter, report.view.members, report.departures
+            )
             self._inbox.tell(view_change(report), lambda: self._show(report.view))
         elif isinstance(report, Left):
             rejoin = self._config.rejoin or report.alone

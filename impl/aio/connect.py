@@ -14,8 +14,10 @@ from pathlib import Path
 from secrets import token_bytes
 from typing import TypeAlias, TypedDict
 
+from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.networks import inside
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sealing.keys import KeySource, read_keys
@@ -23,10 +25,9 @@ from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import (
     Transport,
-    check_family,
+    advertised,
     check_route,
-    family_of,
-    is_any,
+    is_own,
     parse_endpoint,
     resolve,
     resolve_all,
@@ -67,6 +68,7 @@ class ChannelSettings(TypedDict, total=False):
     timeout: float
     leave_timeout: float
     admit: Admit | None
+    ask: Sequence[str] | None
     inbox: int
     trace: str | Path | None
     run: str
@@ -114,6 +116,9 @@ class ChannelConfig:
     admit: Admit | None = None
     """Who may join while this member leads: a list of networks, or a function of a joiner's address
     and endpoint. None: as in `stack`, where everybody may."""
+    ask: Sequence[str] | None = None
+    """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
+    the key, or, without one, who is on the same machine; []: nobody."""
     inbox: int = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
     trace: str | Path | None = None
@@ -174,6 +179,8 @@ class ChannelConfig:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
+        if self.ask is not None:
+            inside(self.ask, "ask")
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
         for host in self.initial_hosts:
@@ -227,6 +234,13 @@ class ChannelConfig:
             sums=not transport.sealed,
         )
 
+    def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
+        """Make the desk that answers live questions; `tell` returns the answer."""
+        here = transport.endpoint[0]
+        own = here if is_own(here) else None
+        allowed = who_may_ask(self.ask, own, sealed=transport.sealed)
+        return Desk(allowed, tell, secret=token_bytes(32))
+
     async def open_transport(self) -> Transport:
         """Open the sockets."""
         keys = read_keys(self.key)
@@ -235,26 +249,11 @@ class ChannelConfig:
             return transport
         return SealedTransport(transport, keys, f"group {self.cluster}", encrypt=self.encrypt)
 
-    async def _advertised(self, bound: Endpoint) -> Endpoint | None:
-        if self.advertise is None:
-            if is_any(bound[0]):
-                raise ConfigError(
-                    f"bind {self.bind} stands for every address of this machine; say with "
-                    f"advertise= at which one the others reach it, or bind to that one"
-                )
-            return None
-        if self.transport == "multicast":
-            raise ConfigError("advertise= is for the transports udp and tcp, not for multicast")
-        advertise = parse_endpoint(self.advertise, "advertise")
-        advertise = await resolve(advertise, "advertise", family_of(bound[0]))
-        check_family(advertise, bound, "advertise")
-        if is_any(advertise[0]):
-            raise ConfigError(f"advertise {self.advertise} is no address that others can reach")
-        return advertise
-
     async def _open_transport(self) -> Transport:
         endpoint = await resolve(parse_endpoint(self.bind, "bind"), "bind")
-        advertise = await self._advertised(endpoint)
+        advertise = await advertised(self.advertise, self.bind, endpoint)
+        if advertise is not None and self.transport == "multicast":
+            raise ConfigError("advertise= is for the transports udp and tcp, not for multicast")
         if self.transport == "udp":
             return UdpTransport(endpoint, advertise)
         if self.transport == "multicast":

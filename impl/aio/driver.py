@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+from raincheck.impl.asking.desk import Desk
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import View, shown
 from raincheck.impl.recording.writer import TraceWriter
@@ -36,8 +37,9 @@ class Driver(Shell[Report]):
         transport: Transport,
         report: Callable[[Report], None],
         writer: TraceWriter | None = None,
+        desk: Desk | None = None,
     ) -> None:
-        super().__init__(stack, transport, report, soon=stack.flush)
+        super().__init__(stack, transport, report, soon=stack.flush, desk=desk)
         self.stack = stack
         self._writer = writer
         self._gathering = Gathering()
@@ -142,6 +144,9 @@ class Driver(Shell[Report]):
         try:
             step(self._loop.time())
             self._settle()
+            while self.stack.pausing and not self._closed:
+                self.stack.go_on(self._loop.time())
+                self._settle()
         except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
             me = self.address
             _log.error("member %s stops: a defect in the stack", me, exc_info=problem)

@@ -96,6 +96,10 @@ class Inbox:
         """Return for how many seconds, within a turn, the application has asked for nothing."""
         return monotonic() - self._turn_ends
 
+    def room(self) -> int:
+        """Return how many bytes may come before deliveries are held."""
+        return self._limit - self.size if self._may_hold else self._limit
+
     def put(self, batch: Batch) -> None:
         """Add what was delivered."""
         if not self._may_hold and (self.dropped or self.size >= self._limit):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
+from raincheck.impl.messages import Endpoint
 from raincheck.impl.stack.stack import Stack
 
 from .connect import ChannelConfig
@@ -31,8 +33,8 @@ class Backoff:
         return pause
 
 
-def next_life(config: ChannelConfig, stack: Stack) -> ChannelConfig:
-    """Return the settings of the life after that stack's.
+def next_life(config: ChannelConfig, stack: Stack, hosts: Sequence[Endpoint]) -> ChannelConfig:
+    """Return the settings of the life after that stack's; `hosts` are the initial ones, resolved.
 
     It asks the members of its last view too. It founds a group only if nobody answers for as long
     as connecting may take: those who excluded it were there a moment ago.
@@ -42,6 +44,6 @@ def next_life(config: ChannelConfig, stack: Stack) -> ChannelConfig:
         config,
         name=stack.address.node,
         incarnation=max(clock, stack.address.incarnation + 1),
-        initial_hosts=tuple(dict.fromkeys((*config.initial_hosts, *stack.endpoints))),
+        initial_hosts=tuple(dict.fromkeys((*hosts, *stack.endpoints))),
         stack=replace(config.stack, join_timeout=max(config.stack.join_timeout, config.timeout)),
     )

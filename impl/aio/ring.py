@@ -28,6 +28,7 @@ from typing import Unpack
 from raincheck.impl.errors import ConfigError, WaitTimeout
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
+from raincheck.impl.ring.frames import VERSION
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, NotAdmitted, RingReport
 from raincheck.impl.ring.views import RingView
@@ -36,11 +37,13 @@ from raincheck.impl.stack.reports import Dropped, Left
 from .connected import Connected
 from .connecting import Connecting
 from .inbox import Inbox
+from .metrics import RingMetrics, events_of
 from .payloads import Payload, as_bytes
 from .readers import Readers
 from .ring_connect import Opened, RingKeywords, RingSettings
 from .ring_driver import RingDriver
 from .ring_lock import Lock
+from .status import Status, encoded
 
 
 class Ring(Connected[RingDriver]):
@@ -48,7 +51,8 @@ class Ring(Connected[RingDriver]):
 
     def __init__(self, settings: RingSettings, opened: Opened) -> None:
         """Use `Ring.connect` instead."""
-        driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep)
+        desk = settings.make_desk(opened.transport, lambda: encoded(self.status()))
+        driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep, desk)
         lock = Lock(driver, self._until)
         inbox = Inbox(settings.inbox, hold=lock.rest, release=lock.stop_resting)
         super().__init__(driver, inbox, of="ring", key=settings.key)
@@ -118,7 +122,7 @@ class Ring(Connected[RingDriver]):
         try:
             await self._driver.close()
         finally:
-            self._opened.close()
+            await self._opened.close()
 
     async def leave(self, timeout: float | None = None) -> None:
         """Leave in good order: what was multicast is delivered first, then the others are told.
@@ -185,7 +189,7 @@ class Ring(Connected[RingDriver]):
     @property
     def members(self) -> tuple[Address, ...]:
         """The view committed last; empty before the first one."""
-        return next((view for view in reversed(self.node.history) if view), ())
+        return self.node.members
 
     @property
     def view_state(self) -> str:
@@ -196,6 +200,54 @@ class Ring(Connected[RingDriver]):
     def token_state(self) -> str:
         """ "eating" (it has the token), "hungry" (it waits for it), "starving" (it asks for it)."""
         return self.node.token_state
+
+    def metrics(self) -> RingMetrics:
+        """Return the figures of this moment; `RingMetrics.prometheus` exports them."""
+        node, counters = self.node, self.counters
+        epoch, passes = node.core.last_token.number
+        return RingMetrics(
+            ring=self._settings.ring,
+            member=str(self.address),
+            status="left" if self._left is not None else node.status,
+            view=node.view,
+            members=len(node.members),
+            pending=node.pending,
+            waiting_for=len(self.missing),
+            inbox=counters["inbox.bytes"],
+            sent=counters.get("transport.sent", 0),
+            received=counters.get("transport.received", 0),
+            agreement=node.view_state == "agreement",
+            token=node.token_state,
+            locked=node.granted is not None,
+            epoch=epoch.n,
+            passes=passes,
+            events=events_of(counters),
+        )
+
+    def status(self) -> Status:
+        """Return the status of this moment, as `raincheck.ask` gives it to other processes."""
+        node, transport, metrics = self.node, self._driver.transport, self.metrics()
+        return Status(
+            kind="ring",
+            of=self._settings.ring,
+            member=str(self.address),
+            endpoint=shown(self.endpoint),
+            transport=transport.name,
+            sealed=transport.sealed,
+            status=metrics.status,
+            uptime=self._driver.uptime,
+            view=node.view,
+            coordinator="",
+            members=tuple(
+                (str(member), shown(place) if place is not None else "")
+                for member, place in node.places
+            ),
+            history=self._driver.history.past(self._driver.now),
+            missing=tuple(self.missing),
+            suspected=tuple(map(str, node.suspected)),
+            wire=VERSION,
+            ring=metrics,
+        )
 
     def changes(self) -> AsyncIterator[RingView]:
         """Iterate over the views: the present one, then each that this member commits."""

@@ -6,42 +6,31 @@ Whatever cannot work is found here, before anything is sent, and is one ConfigEr
 from __future__ import annotations
 
 import logging
-import re
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any, NamedTuple, TypedDict
 
+from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Address, Endpoint, shown
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.networks import inside
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.sealing.keys import KeySource, read_keys
-from raincheck.impl.transport.contract import (
-    Transport,
-    check_family,
-    check_route,
-    is_any,
-    parse_endpoint,
-    resolve,
-)
+from raincheck.impl.transport.contract import Transport, is_own, parse_endpoint
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
+from .names import Names
+from .ring_places import Placed, Places, check_name, check_names, places_of
+
 _log = logging.getLogger("raincheck")
-_NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
-
-
-class Placed(NamedTuple):
-    """A member and its endpoint."""
-
-    address: Address
-    endpoint: Endpoint
 
 
 class RingKeywords(TypedDict, total=False):
@@ -52,6 +41,7 @@ class RingKeywords(TypedDict, total=False):
     name: str | None
     incarnation: int | None
     bind: str | Endpoint | None
+    advertise: str | Endpoint | None
     founders: Sequence[str]
     join: Sequence[str | Endpoint]
     config: RingConfig
@@ -61,6 +51,7 @@ class RingKeywords(TypedDict, total=False):
     leave_timeout: float
     inbox: int
     admit: Admit | Sequence[str] | None
+    ask: Sequence[str] | None
     key: KeySource
     encrypt: bool
     repairs: Repairs | None
@@ -81,11 +72,16 @@ class RingSettings:
     bind: str | Endpoint | None = None
     """Where to listen: an address of this machine that the others can reach. None: where the
     founders' list has this member, and any free port of 127.0.0.1 for one who joins."""
+    advertise: str | Endpoint | None = None
+    """Where the others reach this member, if that is not where it listens: with `bind` 0.0.0.0 or
+    ::, and in containers whose ports are mapped. What it sends has to come from there, and the
+    founders' list has it there. Port 0: that of `bind`."""
     founders: Sequence[str] = ()
     """Who makes the ring, this member among them: "name@host:port" or "host:port", the same
     list at each of them. Only for the first start of the ring."""
     join: Sequence[str | Endpoint] = ()
-    """Where members of the ring may be found; they are asked one after the other."""
+    """Where members of the ring may be found; they are asked one after the other. A host name
+    stands for all of its addresses."""
     config: RingConfig = field(default_factory=RingConfig)
     """Time-outs and limits; all members have the same."""
     state_file: str | Path | None = None
@@ -104,6 +100,10 @@ class RingSettings:
     """Who may join by this member: networks ("10.0.0.0/8"), or a function that is given the
     process's address and endpoint. None: whoever asks."""
 
+    ask: Sequence[str] | None = None
+    """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
+    the key, or, without one, who is on the same machine; []: nobody."""
+
     key: KeySource = field(default=None, repr=False)
     """The ring's key: `SIZE` bytes, the path of a key file, or several of these, of which the
     first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
@@ -120,7 +120,7 @@ class RingSettings:
         if not self.ring:
             raise ConfigError("the ring's name is empty; give the ring a name")
         if self.name is not None:
-            _check_name(self.name)
+            check_name(self.name)
         for setting in ("founders", "join"):
             if isinstance(getattr(self, setting), str):
                 raise ConfigError(
@@ -137,34 +137,30 @@ class RingSettings:
         if self.inbox < 0:
             raise ConfigError(f"inbox is {self.inbox}; it must be 0 (take no messages) or more")
         admission(self.admit)
+        if self.ask is not None:
+            inside(self.ask, "ask")
         if self.bind is not None:
             parse_endpoint(self.bind, "bind")
+        if self.advertise is not None:
+            parse_endpoint(self.advertise, "advertise")
         for contact in self.join:
             if parse_endpoint(contact, "contact")[1] == 0:
                 raise ConfigError(f"contact {contact} has port 0; name the port it listens on")
-        _no_duplicates(self.founders)
+        check_names(self.founders)
 
     async def open(self) -> Opened:
         """Read the state file, open the socket, make the node."""
-        founders, contacts = await resolved(self)
-        bind = await place_of(self, founders)
+        places = await places_of(self.bind, self.advertise, self.name, self.founders, self.join)
         file, kept = read_state(self)
         try:
-            transport = await self.open_transport(bind)
+            transport = await self.open_transport(places.bind, places.advertise)
             try:
                 if self.config.max_datagram > transport.max_datagram:
                     raise ConfigError(
                         f"max_datagram is {self.config.max_datagram}, but at most "
                         f"{transport.max_datagram} bytes fit into one under a key"
                     )
-                for what, places in (
-                    ("founder", [each.endpoint for each in founders]),
-                    ("contact", contacts),
-                ):
-                    for place in places:
-                        check_family(place, bind, what)
-                    check_route(bind, places, what)
-                node = self._make_node(transport, kept, founders, contacts)
+                node = self._make_node(transport, kept, places)
             except BaseException:
                 await transport.close()
                 raise
@@ -174,29 +170,35 @@ class RingSettings:
             raise
         if self.on_node is not None:
             self.on_node(node)
-        if len(founders) > 1 and file is None:
+        if len(places.founders) > 1 and file is None:
             _log.info(
                 "%s founds ring %r without a state_file: if its process ends without leave(), it "
                 "may only come back with join=", node.address, self.ring,
             )  # fmt: skip
-        return Opened(self, node, transport, file)
+        if places.contacts.change:
+            node.named = places.contacts.now
+        return Opened(self, node, transport, file, places.contacts)
 
-    async def open_transport(self, bind: Endpoint) -> Transport:
+    def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
+        """Make the desk that answers live questions; `tell` returns the answer."""
+        here = transport.endpoint[0]
+        own = here if is_own(here) else None
+        allowed = who_may_ask(self.ask, own, sealed=transport.sealed)
+        return Desk(allowed, tell, secret=token_bytes(32))
+
+    async def open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
         """Open the socket."""
         keys = read_keys(self.key)
-        transport = UdpTransport(bind)
+        transport = await self._open_transport(bind, advertise)
         if not keys:
             return transport
         return SealedTransport(transport, keys, f"ring {self.ring}", encrypt=self.encrypt)
 
-    def _make_node(
-        self,
-        transport: Transport,
-        kept: Kept | None,
-        founders: Sequence[Placed],
-        contacts: Sequence[Endpoint],
-    ) -> RingNode:
-        here = transport.endpoint
+    async def _open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
+        return UdpTransport(bind, advertise)
+
+    def _make_node(self, transport: Transport, kept: Kept | None, places: Places) -> RingNode:
+        here, founders, contacts = transport.endpoint, places.founders, places.contacts.known
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
         how["admit"] = admission(self.admit)
         how |= {"founders": founders, "contacts": contacts}
@@ -223,6 +225,7 @@ class Opened(NamedTuple):
     node: RingNode
     transport: Transport
     file: StateFile | None
+    contacts: Names | None = None
 
     @property
     def keep(self) -> Callable[[bytes], None] | None:
@@ -233,84 +236,12 @@ class Opened(NamedTuple):
         node, ring = self.node, self.settings.ring
         return lambda state: file.save(Kept(ring, node.address, state, node.core.up == "left"))
 
-    def close(self) -> None:
-        """Unlock the state file."""
+    async def close(self) -> None:
+        """Unlock the state file, and look no names up any more."""
+        if self.contacts is not None:
+            await self.contacts.close()
         if self.file is not None:
             self.file.close()
-
-
-async def resolved(settings: RingSettings) -> tuple[tuple[Placed, ...], tuple[Endpoint, ...]]:
-    """Return the founders in the order of their addresses, and the contacts, hosts resolved."""
-    founders = []
-    for text in settings.founders:
-        name, endpoint = _founder(text)
-        founders.append(Placed(Address(name, 0), await resolve(endpoint, "founder")))
-    places = Counter(each.endpoint for each in founders)
-    for place, times in places.items():
-        if times > 1:
-            raise ConfigError(f"founders= has {shown(place)} {times} times; one place, one member")
-    contacts = [await resolve(parse_endpoint(c, "contact"), "contact") for c in settings.join]
-    return tuple(sorted(founders)), tuple(contacts)
-
-
-async def place_of(settings: RingSettings, founders: Sequence[Placed]) -> Endpoint:
-    """Return this member's endpoint; raise ConfigError if the founders do not name it."""
-    if settings.bind is not None:
-        bind = await resolve(parse_endpoint(settings.bind, "bind"), "bind")
-        if is_any(bind[0]):
-            raise ConfigError(
-                f"bind {settings.bind} is no address that others can reach; "
-                f"bind to one address of this machine"
-            )
-    elif founders and settings.name is not None:
-        bind = next((e for a, e in founders if a.node == settings.name), ("", 0))
-    elif founders:
-        raise ConfigError("founders= does not say which of them this member is; add name= or bind=")
-    else:
-        bind = ("127.0.0.1", 0)
-    if founders:
-        _myself(settings, founders, bind)
-    return bind
-
-
-def _myself(settings: RingSettings, founders: Sequence[Placed], bind: Endpoint) -> None:
-    for address, endpoint in founders:
-        if endpoint == bind and settings.name in (None, address.node):
-            return
-    who = settings.name or f"{bind[0]}:{bind[1]}"
-    where = f" at {shown(bind)}" if settings.name and bind[1] else ""
-    listed = " ".join(f"{a.node}@{shown(e)}" for a, e in founders)
-    raise ConfigError(
-        f"founders= does not have this member, {who}{where}, only {listed}; "
-        f"add it to the list at every founder, or connect with join="
-    )
-
-
-def _founder(text: str) -> tuple[str, Endpoint]:
-    name, at, place = text.rpartition("@")
-    endpoint = parse_endpoint(place, "founder")
-    if endpoint[1] == 0:
-        raise ConfigError(f"founder {text} has port 0; name the port it listens on")
-    if at:
-        _check_name(name)
-    return name if at else f"{endpoint[0]}:{endpoint[1]}", endpoint
-
-
-def _no_duplicates(founders: Sequence[str]) -> None:
-    for name, times in Counter(_founder(text)[0] for text in founders).items():
-        if times > 1:
-            raise ConfigError(
-                f"founders= has the name {name!r} {times} times; "
-                f"each member needs a name of its own"
-            )
-
-
-def _check_name(name: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"name {name!r} is not usable; take up to 64 letters, digits, - _ . : @, "
-            f"not beginning with a dot"
-        )
 
 
 def read_state(settings: RingSettings) -> tuple[StateFile | None, Kept | None]:

@@ -10,13 +10,17 @@ import logging
 from collections import deque
 from collections.abc import Callable
 
+from raincheck.impl.asking.desk import Desk
+from raincheck.impl.messages import Address, shown
 from raincheck.impl.ring.node import RingNode
-from raincheck.impl.ring.reports import RingReport
+from raincheck.impl.ring.reports import Committed, RingReport, StateChanged
 from raincheck.impl.ring.state_file import StateNotKept
-from raincheck.impl.stack.reports import Dropped
+from raincheck.impl.ring.views import RingView
+from raincheck.impl.stack.reports import Dropped, Left
 from raincheck.impl.transport.contract import Transport
 
 from .shell import Shell
+from .status import History
 
 _log = logging.getLogger("raincheck")
 
@@ -30,13 +34,26 @@ class RingDriver(Shell[RingReport]):
         transport: Transport,
         report: Callable[[RingReport], None],
         keep: Callable[[bytes], None] | None,
+        desk: Desk | None = None,
     ) -> None:
         """`keep` saves the node's state, or raises StateNotKept; None: it is not saved."""
-        super().__init__(node, transport, report, soon=node.handle_timer)
+        super().__init__(node, transport, report, soon=node.handle_timer, desk=desk)
         self.node = node
+        self.history = History()
+        """The views that it has committed."""
+        self._members = node.members
+        self._back = node.core.up == "down"
+        self._begins = "has joined" if node.contacts else "has founded"
         self._keep = keep
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
+
+    def start(self) -> None:
+        if self._back:  # there need not be another view that says so
+            self._begins = ""
+            here, view = shown(self.transport.endpoint), RingView(self.node.view, self._members)
+            _log.info("%s is back in ring %r at %s: %s", self.address, self._ring, here, view)
+        super().start()
 
     def run(self, step: Callable[[float], None]) -> None:
         """Give the node one input and settle; an input from within a report waits for its end."""
@@ -69,6 +86,45 @@ class RingDriver(Shell[RingReport]):
         for report in node.poll_reports():
             if isinstance(report, Dropped):
                 self._warn_of(report)
+            elif isinstance(report, Committed):
+                self._log_view(report)
+            elif isinstance(report, StateChanged):
+                self._log_state(report)
+            elif isinstance(report, Left):
+                self._log_end(report)
             self._report(report)
         self._arm(node.deadline())
         self._settled()
+
+    def _log_view(self, report: Committed) -> None:
+        """Log how this life goes on: founded, joined, come back, or another view."""
+        members, before = report.members, self._members
+        left = [(member, self._why(member)) for member in before if member not in members]
+        past = self.history.add(self.now, report.at, members, left)
+        self._members = members
+        did, self._begins = self._begins or "is in", ""
+        place = f" at {shown(self.transport.endpoint)}" if did != "is in" else ""
+        view = RingView(report.at, members)
+        _log.info("%s %s ring %r%s: %s", self.address, did, self._ring, place, f"{view}{past.news}")
+
+    def _why(self, member: Address) -> str:
+        """Return why a member is no longer in the view, as far as this one can know."""
+        if self.node.manager.peers.has_failed(member):
+            return "it did not answer"
+        return "it left, or did not answer another member"
+
+    def _log_state(self, report: StateChanged) -> None:
+        if report.token_state == "starving":
+            waits = "; ".join(self.missing()) or "nobody"
+            _log.warning(
+                "%s has not had the token of ring %r for so long that it asks for it; it waits "
+                "for: %s", self.address, self._ring, waits,
+            )  # fmt: skip
+
+    def _log_end(self, left: Left) -> None:
+        why = f": {left.reason}" if left.reason else ""
+        _log.info("%s is out of ring %r%s", self.address, self._ring, why)
+
+    @property
+    def _ring(self) -> str:
+        return self.node.config.ring

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
+from raincheck.impl.asking.desk import Desk
+from raincheck.impl.asking.wire import MAGIC
 from raincheck.impl.messages import Address, shown
 from raincheck.impl.stack.reports import Dropped, Left
 from raincheck.impl.transport.contract import Datagrams, Transport
@@ -50,8 +52,11 @@ class Shell(ABC, Generic[R]):
         report: Callable[[R | Left], None],
         *,
         soon: Callable[[float], None],
+        desk: Desk | None = None,
     ) -> None:
-        """`report` takes the core's reports; `run_soon` makes the core do `soon`."""
+        """`report` takes the core's reports; `run_soon` makes the core do `soon`; `desk` answers
+        live questions.
+        """
         self.address = core.address
         self.transport = transport
         self.settled = Signal()
@@ -59,6 +64,7 @@ class Shell(ABC, Generic[R]):
         self.on_settled: Callable[[], None] = lambda: None
         """Called whenever the core may have changed, before waiting tasks are woken."""
         self._core = core
+        self._desk = desk
         self._report = report
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -67,9 +73,11 @@ class Shell(ABC, Generic[R]):
         self._soon: asyncio.Handle | None = None
         self._soon_since = 0.0
         self._closed = False
+        self._began = self._loop.time()
 
     def start(self) -> None:
         """Start to receive, and start the core."""
+        self._began = self._loop.time()
         self.transport.start(self._received)
         self._run(self._core.start)
 
@@ -79,9 +87,16 @@ class Shell(ABC, Generic[R]):
         return self._loop.time()
 
     @property
+    def uptime(self) -> float:
+        """Seconds since the core was started."""
+        return self._loop.time() - self._began
+
+    @property
     def counters(self) -> dict[str, int]:
-        """The core's and, as transport.*, the transport's."""
+        """The core's and, as ask.* and transport.*, the desk's and the transport's."""
         counters = dict(self._core.counters)
+        if self._desk is not None:
+            counters |= self._desk.counters
         for name, value in self.transport.counters.items():
             counters[f"transport.{name}"] = value
         return counters
@@ -115,7 +130,27 @@ class Shell(ABC, Generic[R]):
         """Give the core one input and settle, unless closed."""
 
     def _received(self, datagrams: Datagrams) -> None:
-        self._run(lambda now: self._core.receive(datagrams, now))
+        questions: Datagrams = []
+        if self._desk is not None:
+            # Inline, for there are many datagrams, and hardly ever a question.
+            questions = [each for each in datagrams if each[0][:2] == MAGIC]
+            if questions:
+                datagrams = [each for each in datagrams if each[0][:2] != MAGIC]
+        if datagrams:
+            self._run(lambda now: self._core.receive(datagrams, now))
+        if questions and not self._closed:
+            self._answer(questions)
+
+    def _answer(self, questions: Datagrams) -> None:
+        """Answer live questions; the core has no part in it."""
+        desk, now = self._desk, self._loop.time()
+        assert desk is not None
+        for datagram, endpoint in questions:
+            desk.receive(datagram, endpoint, now)
+        for answer, to in desk.poll_datagrams():
+            self.transport.send(answer, to)
+        for dropped in desk.poll_dropped():
+            self._warn_of(dropped)
 
     def _fired(self) -> None:
         self._timer = None

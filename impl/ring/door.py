@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
-from ipaddress import ip_address, ip_network
 from random import Random
 from secrets import token_bytes
 from typing import TypeAlias
 
-from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.networks import inside
 
 SECRET = 16
 """Bytes of the ring's secret."""
@@ -81,15 +80,5 @@ def admission(admit: Admit | Sequence[str] | None) -> Admit | None:
     """
     if admit is None or callable(admit):
         return admit
-    if isinstance(admit, str):
-        raise ConfigError(f"admit is the text {admit!r}; give a list of networks, or a function")
-    try:
-        networks = [ip_network(each) for each in admit]
-    except ValueError as problem:
-        raise ConfigError(f"admit= names what is no network: {problem}") from None
-
-    def inside(_who: Address, endpoint: Endpoint) -> bool:
-        place = ip_address(endpoint[0])
-        return any(place in network for network in networks)
-
-    return inside
+    within = inside(admit, "admit")
+    return lambda _who, endpoint: within(endpoint)

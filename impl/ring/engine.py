@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 from raincheck.impl.errors import ConfigError, NotEnabled
@@ -60,6 +60,8 @@ class RingEngine:
         self.address = me
         self.config = config
         self.contacts = tuple(contacts)
+        self.named: Callable[[], Sequence[Endpoint]] | None = None
+        """Returns the contacts at the addresses of this moment, if some of them are named."""
         self.found: dict[Address, None] = {}
         """Members that have answered a joiner."""
         self.counters: Counter[str] = Counter()
@@ -325,6 +327,8 @@ class RingEngine:
         return self.manager.peers.has_failed(member)
 
     def _say_hello(self) -> None:
+        if self.named is not None:
+            self.contacts = tuple(self.named())
         known = map(self.manager.peers.endpoint_of, self.core.contacts)
         for endpoint in dict.fromkeys((*self.contacts, *known)):
             if endpoint is not None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from raincheck.impl.errors import NotMember
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore import events as ev
 from raincheck.impl.raincore.events import Epoch, Nodelist, arrival, failure
 from raincheck.impl.stack.timers import NEVER
@@ -153,6 +153,35 @@ class RingNode(RingEngine):
     def history(self) -> tuple[Nodelist, ...]:
         """The views by their index, from 1; the empty one is NULL."""
         return self.core.global_view
+
+    @property
+    def status(self) -> str:
+        """ "joining", "member", "leaving" or "left"."""
+        if self._stopped or self.core.up == "left":
+            return "left"
+        if self._leaves:
+            return "leaving"
+        return "member" if self.address in self.members else "joining"
+
+    @property
+    def view(self) -> int:
+        """The index of the view committed last, 0 before the first."""
+        return self._view
+
+    @property
+    def members(self) -> Nodelist:
+        """The view committed last; empty before the first one."""
+        return next((view for view in reversed(self.core.global_view) if view), ())
+
+    @property
+    def places(self) -> list[tuple[Address, Endpoint | None]]:
+        """The members of that view with their endpoints, as far as they are known."""
+        return [(member, self._place(member)) for member in self.members]
+
+    @property
+    def suspected(self) -> list[Address]:
+        """The members of that view that have not answered, and are silent since."""
+        return [each for each in self.members if each != self.address and self._failed(each)]
 
     @property
     def view_state(self) -> str:

@@ -22,8 +22,14 @@ HEAD = struct.Struct(f">2sBB4sI{SALT}sQ")
 TAG = 16
 OVERHEAD = HEAD.size + TAG
 """Bytes that a sealed datagram has more than what is in it."""
+_GROUP = slice(8, 12)
 NO_KEY = bytes(4)
 """The key id of who has none."""
+
+
+def group_id_of(datagram: bytes) -> bytes:
+    """Return the bytes that say of which group a sealed datagram is."""
+    return datagram[_GROUP]
 
 
 def refusal(key_id: bytes = NO_KEY) -> bytes:

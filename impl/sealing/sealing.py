@@ -117,6 +117,8 @@ class Sealing:
         """Endpoints whose datagrams cannot be opened because of the keys, and why."""
         self._group = group
         self._group_id = crc32(group.encode())
+        self.group_id = self._group_id.to_bytes(4, "big")
+        """The same, as a datagram has it."""
         self._here = here
         self._salt, self._secret = seed[:SALT], seed[SALT:]
         self._encrypt = encrypt

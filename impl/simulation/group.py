@@ -308,7 +308,9 @@ class Simulator(Network, VirtualTime):
                 self._transmit(node, out)
             for report in stack.poll_reports():
                 self._reported(node, report)
-            if node.app.give(stack, self.now):
+            if stack.pausing:
+                stack.go_on(self.now)
+            elif node.app.give(stack, self.now):
                 stack.flush(self.now)
             elif node.backlog and stack.writable:
                 self._feed(node)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 from collections import deque
+from collections.abc import Callable
 
 from raincheck.impl.gms.core import Gms
 from raincheck.impl.messages import Address, Endpoint, View, shown
+from raincheck.impl.networks import inside
 
 from .config import StackConfig
 
@@ -23,7 +24,13 @@ class Admission:
     def __init__(self, core: Gms, endpoints: dict[Address, Endpoint], config: StackConfig) -> None:
         self._core = core
         self._endpoints = endpoints
-        self._admit = config.admit
+        admit = config.admit
+        self._admit: Callable[[Address, Endpoint], bool] | None = None
+        if callable(admit):
+            self._admit = admit
+        elif admit is not None:
+            within = inside(admit, "admit")
+            self._admit = lambda _joiner, endpoint: within(endpoint)
         self._limit = config.joins_per_minute
         self._lately: deque[tuple[float, Endpoint]] = deque()  # admissions of the last minute
         self.wants_state: set[Address] = set()
@@ -51,14 +58,11 @@ class Admission:
         admit = self._admit
         if admit is None:
             return True
-        if callable(admit):
-            try:
-                return bool(admit(joiner, endpoint))
-            except Exception:  # noqa: BLE001 (whatever the application raises)
-                _log.exception("admit failed for %s at %s, who is refused", joiner, endpoint)
-                return False
-        host = ipaddress.ip_address(endpoint[0])
-        return any(host in ipaddress.ip_network(network) for network in admit)
+        try:
+            return bool(admit(joiner, endpoint))
+        except Exception:  # noqa: BLE001 (whatever the application raises)
+            _log.exception("admit failed for %s at %s, who is refused", joiner, endpoint)
+            return False
 
     def too_often(self, joiner: Address, endpoint: Endpoint, now: float) -> bool:
         """Count an admission, unless there were too many in the last minute: then it waits."""

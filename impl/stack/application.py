@@ -24,6 +24,10 @@ from .passing import Drain, Found, Install, Joined
 from .reports import ViewInstalled
 from .timers import NEVER
 
+_NO_LIMIT = 1 << 62
+_PAUSE = "reports"
+"""The word for what holds deliveries until the shell has taken the reports."""
+
 
 class Application(Layer):
     """The topmost layer."""
@@ -36,6 +40,9 @@ class Application(Layer):
         """Whether the application wants to leave."""
         self.idle: Callable[[], float] = lambda: float("inf")
         """Returns for how many seconds the application has not taken what waits for it."""
+        self.room: Callable[[], int] = lambda: _NO_LIMIT
+        """Returns how many bytes of messages the application has room for."""
+        self._unread = 0  # bytes of messages reported, and not taken by the shell yet
         self._hung_at = NEVER  # when it has let deliveries be held for too long
         self._others: Sequence[Address] = ()
         self._say_at = NEVER
@@ -47,10 +54,26 @@ class Application(Layer):
         match event:
             case Deliver(messages, view, payloads):
                 self.ground.reports.append(Batch(messages, view, payloads))
+                self._unread += payloads.size
+                if self._unread >= self.room():
+                    self.ground.holding.add(_PAUSE)
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 departures = event.departures if isinstance(event, Install) else ()
                 self.ground.reports.append(ViewInstalled(placed.view, departures))
+
+    @property
+    def pausing(self) -> bool:
+        """Whether deliveries are held because the reports fill the application's room."""
+        return _PAUSE in self.ground.holding
+
+    def taken(self) -> None:
+        """Note that the shell has taken all reports."""
+        self._unread = 0
+
+    def go_on(self) -> None:
+        """Resume deliveries; the shell holds them itself if need be."""
+        self.ground.holding.discard(_PAUSE)
 
     def hold(self, now: float) -> None:
         """Note that deliveries are held until the application has taken what waits for it."""

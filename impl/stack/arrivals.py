@@ -104,7 +104,7 @@ class Arrivals:
         times = self.drop(problem.reason, endpoint, problem.detail, now)
         if problem.reason not in ("sealed", "wrong_version", "refused_version"):
             return
-        if self._status == "joining" and endpoint in self._ground.config.initial_hosts:
+        if self._status == "joining" and self._group.joining.trusts(endpoint):
             why = (
                 "has a key, this process has none; give it the group's key (key=)"
                 if problem.reason == "sealed"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.networks import inside
 
 Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 
@@ -161,13 +161,8 @@ class StackConfig:
                 raise ConfigError(
                     f"{name} must hold at least one bundle of {self.max_bundle} bytes"
                 )
-        if isinstance(self.admit, str):
-            raise ConfigError(f"admit is the text {self.admit!r}; give a list of networks")
-        for network in () if self.admit is None or callable(self.admit) else self.admit:
-            try:
-                ipaddress.ip_network(network)
-            except ValueError as problem:
-                raise ConfigError(f"admit: {problem}; write for example 10.1.0.0/16") from None
+        if self.admit is not None and not callable(self.admit):
+            inside(self.admit, "admit")
         for name in (
             "joins_per_minute",
             "credit_messages",

@@ -2,6 +2,7 @@
 
 question  a request to join has it, made from the endpoint asked; the answer has it back
 cookie    an answer gives it to the endpoint that asked; the next request brings it along
+asker     the same for a live question, which no joiner asks
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ class Cookies:
     def cookie(self, joiner: Address, endpoint: Endpoint, view: ViewId | None) -> int:
         """Return what proves that this joiner asked from there while this view was installed."""
         return self._number("cookie", (joiner, endpoint, view))
+
+    def asker(self, endpoint: Endpoint, period: int) -> int:
+        """Return what proves that a live question came from there in this period or the next."""
+        return self._number("asker", (endpoint, period))
 
     def _number(self, purpose: str, about: object) -> int:
         """Return 60 bits; never 0, which stands for no number."""

@@ -38,6 +38,7 @@ class Joining(Layer):
         super().__init__(ground)
         self._random = Random(ground.seed)
         self._hosts = dict.fromkeys(self.config.initial_hosts, True)  # whether it is trusted
+        self._named: set[Endpoint] = set()  # those that stand behind names at the moment
         self._answered: set[Endpoint] = set()
         self._began = 0.0
         self._trusted_at = 0.0  # when a trusted host last answered; first, when asking began
@@ -77,7 +78,27 @@ class Joining(Layer):
         """Begin to ask."""
         self._request_at = self._began = self._trusted_at = now
         self._found_at = now + self.config.join_timeout
-        self.alone = not self._hosts and not self.config.discovery
+        self._rename()
+        nobody = not self._hosts and self.ground.named is None  # behind a name there may be soon
+        self.alone = nobody and not self.config.discovery
+
+    def ask_anew(self, now: float) -> None:
+        """Ask at once, if this process is asking."""
+        if self._request_at != NEVER:
+            self._request_at = now
+
+    def _rename(self) -> None:
+        """Ask those that stand behind names now, and no more those that did."""
+        if self.ground.named is None:
+            return
+        named = set(self.ground.named())
+        for gone in self._named - named:
+            self._hosts.pop(gone, None)
+            self._cookies.pop(gone, None)
+            self._answered.discard(gone)
+        for host in named - self._named:
+            self._learn(host, trusted=True)
+        self._named = named
 
     def stop(self) -> None:
         """Stop asking."""
@@ -160,6 +181,7 @@ class Joining(Layer):
             self.alone = True
             return
         if self._request_at <= now:
+            self._rename()
             for endpoint in self._hosts:
                 self.outbox.send_to(self._request(endpoint), endpoint)
             if self.config.discovery:

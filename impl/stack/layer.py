@@ -85,6 +85,8 @@ class Ground:
         self.offenders: list[tuple[Address, str]] = []
         """Members that sent what the protocol does not allow, and what; to be reported, too."""
 
+        self.named: Callable[[], Sequence[Endpoint]] | None = None
+        """Returns those initial hosts that are named, at the addresses of this moment."""
         self.refused: Callable[[], Mapping[Endpoint, str]] = lambda: {}
         """Returns the endpoints that have another key than this process, and what is wrong."""
         self.drained: Callable[[], bool] = lambda: True

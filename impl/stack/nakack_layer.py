@@ -110,9 +110,9 @@ class NakackLayer(Layer):
         if self._fetches and self.has(self._fetches):
             fetched, self._fetches = Fetched(self._fetches), ()
             self.above.up(fetched, now)
-        if not self.ground.holding:
-            while (bundle := self.deliver()) is not None:
-                self.above.pass_up(bundle, now)
+        holding = self.ground.holding
+        while not holding and (bundle := self.deliver()) is not None:
+            self.above.pass_up(bundle, now)
         self.stirred = bool(self._ready or self._fetches)
         return False
 

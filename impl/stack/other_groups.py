@@ -37,6 +37,7 @@ class OtherGroups(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self._hosts = dict.fromkeys(self.config.initial_hosts)  # in order
+        self._named: set[Endpoint] = set()  # those that stand behind names at the moment
         self._cookies: dict[Endpoint, int] = {}
         self._asked: set[Endpoint] = set()  # with a cookie, and not answered yet
         self._answers: dict[Endpoint, int] = {}  # of groups that should give way
@@ -52,14 +53,32 @@ class OtherGroups(Layer):
     def step(self, now: float) -> bool:
         """Begin to ask once this process is a member."""
         self.stirred = False
-        if self._ask_at == NEVER and (self._hosts or self.config.discovery):
+        asks = self._hosts or self.config.discovery or self.ground.named is not None
+        if self._ask_at == NEVER and asks:
             self._ask_at = now + self._next_pause()
         return False
+
+    def ask_anew(self, now: float) -> None:
+        """Ask at once, if this member asks at all."""
+        if self._ask_at != NEVER:
+            self._ask_at = now
+
+    def _rename(self) -> None:
+        """Ask those that stand behind names now, and no more those that did."""
+        if self.ground.named is None:
+            return
+        named = set(self.ground.named())
+        for gone in self._named - named:
+            for table in (self._hosts, self._cookies, self._answers):
+                table.pop(gone, None)
+        self._hosts |= dict.fromkeys(sorted(named - self._named))
+        self._named = named
 
     def handle_timer(self, now: float) -> None:
         if now < self._ask_at:
             return
         self._ask_at = now + self._next_pause()
+        self._rename()
         places = set(self.outbox.endpoints.values())
         others = [host for host in self._hosts if host not in places]
         turn = [others[(self._next + n) % len(others)] for n in range(min(len(others), _AT_ONCE))]

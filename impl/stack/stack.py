@@ -56,6 +56,7 @@ from raincheck.impl.wire.datagrams import HEADROOM, Codec
 from .arrivals import Arrivals, Batch
 from .calls import Replies
 from .config import StackConfig
+from .endpoints import UNKNOWN
 from .group import LAYERS, Group, Kinds
 from .layer import Ground
 from .outbox import Outbox
@@ -241,6 +242,24 @@ class Stack:
         """Take a function for how long the application has taken nothing (`hold`), in seconds."""
         self._group.application.idle = idle
 
+    def tells_room(self, room: Callable[[], int]) -> None:
+        """Take a function for the bytes of messages that the application has room for.
+
+        Once the reports fill that room, deliveries pause until the shell has polled the reports
+        and calls `go_on`.
+        """
+        self._group.application.room = room
+
+    @property
+    def pausing(self) -> bool:
+        """Whether the reports fill the application's room, so that `go_on` is to be called."""
+        return self._group.application.pausing
+
+    def go_on(self, now: float) -> None:
+        """Resume deliveries after `poll_reports`, unless the application holds them."""
+        self._group.application.go_on()
+        self._pump(now)
+
     def tells_refused(self, refused: Callable[[], Mapping[Endpoint, str]]) -> None:
         """Take a function for the endpoints that have another key: it founds no group beside."""
         self._ground.refused = refused
@@ -248,6 +267,19 @@ class Stack:
     def tells_ready(self, transmit: Callable[[], None]) -> None:
         """Take a function that transmits `poll_datagrams` while there are more steps to take."""
         self._transmit = transmit
+
+    def tells_names(self, named: Callable[[], Sequence[Endpoint]]) -> None:
+        """Take a function for the present addresses of initial hosts that are named.
+
+        It is called at each round of asking, before it; `ask_anew` follows a change.
+        """
+        self._ground.named = named
+
+    def ask_anew(self, now: float) -> None:
+        """Ask at once: there are other initial hosts than before."""
+        self._group.joining.ask_anew(now)
+        self._group.others.ask_anew(now)
+        self._pump(now)
 
     def release(self, now: float) -> None:
         """Resume deliveries."""
@@ -323,6 +355,7 @@ class Stack:
             return []
         found = reports.copy()
         reports.clear()
+        self._group.application.taken()
         return found
 
     def deadline(self) -> float | None:
@@ -357,6 +390,19 @@ class Stack:
     def members(self) -> tuple[Address, ...]:
         """The members of the view that is installed, none before the first."""
         return self._membership.members
+
+    def places(self, here: Endpoint) -> list[tuple[Address, Endpoint]]:
+        """Return the members of the view installed last with their endpoints; `here` is its own."""
+        known = self._outbox.endpoints
+        return [
+            (member, here if member == self.address else known.get(member, UNKNOWN))
+            for member in self.members
+        ]
+
+    @property
+    def suspected(self) -> list[Address]:
+        """The members of that view that are taken for crashed at this moment."""
+        return [member for member in self.members if member in self._membership.suspected]
 
     @property
     def endpoints(self) -> list[Endpoint]:

@@ -135,6 +135,25 @@ def is_any(host: str) -> bool:
     return ipaddress.ip_address(host).is_unspecified
 
 
+def is_name(host: str) -> bool:
+    """Whether a host is named, and not given by its address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return True
+    return False
+
+
+def is_own(host: str) -> bool:
+    """Whether an address is one of this machine's, so that nobody else can send from it."""
+    with socket.socket(family_of(host), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
+
+
 def check_family(endpoint: Endpoint, bound: Endpoint, what: str) -> None:
     """Raise ConfigError if an address is not of the family of that to which this member binds."""
     if family_of(endpoint[0]) != family_of(bound[0]):
@@ -189,6 +208,28 @@ async def _addresses(
         f"{what} {host}:{port} names an unknown host ({problem}); check the spelling or "
         f"give an IP address"
     )
+
+
+async def advertised(
+    advertise: str | Endpoint | None, bind: str | Endpoint | None, bound: Endpoint
+) -> Endpoint | None:
+    """Return where the others reach a member, None if that is where it is bound (`bind`, resolved).
+
+    Raises ConfigError if they cannot reach it there.
+    """
+    if advertise is None:
+        if is_any(bound[0]):
+            raise ConfigError(
+                f"bind {bind} stands for every address of this machine; say with "
+                f"advertise= at which one the others reach it, or bind to that one"
+            )
+        return None
+    named = parse_endpoint(advertise, "advertise")
+    place = await resolve(named, "advertise", family_of(bound[0]))
+    check_family(place, bound, "advertise")
+    if is_any(place[0]):
+        raise ConfigError(f"advertise {advertise} is no address that others can reach")
+    return place
 
 
 def check_route(bound: Endpoint, others: Iterable[Endpoint], what: str) -> None:

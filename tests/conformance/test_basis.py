@@ -17,7 +17,7 @@ from raincheck.conformance.replay.mutants import Mutant
 
 CASES = tuple(case for case in load_cases() if (case.tier, case.protocol) == ("quick", "sequencer"))
 ASSUMPTIONS = tuple(
-    replace(each, evidence=() if each.name == "VirtualSynchrony" else ("Trace",))
+    replace(each, evidence=() if each.name == "VirtualSynchrony" else ("field sequencer.Trace",))
     for each in load_assumptions()
     if each.protocol == "sequencer"
 )
@@ -292,7 +292,7 @@ def test_a_property_of_a_protocol_rests_on_its_proof_and_its_traces(toy: SimpleN
         (("case handover-small",), HOLDS, "TLC, handover-small: 67 states"),
         (("case handover-large",), INCONCLUSIVE, "was not checked"),
         (("handover.OneHolder", "trace other"), INCONCLUSIVE, "no trace of it"),
-        (("Trace",), INCONCLUSIVE, "no trace speaks of it"),
+        (("field sequencer.Trace",), INCONCLUSIVE, "no trace speaks of it"),
     ],
 )
 def test_an_assumption_is_discharged_by_what_the_catalog_names(
@@ -337,14 +337,15 @@ def test_what_the_catalog_names_as_evidence_is_promised_by_some_case() -> None:
     for assumption in load_assumptions():
         for evidence in assumption.evidence:
             kind, _, rest = evidence.partition(" ")
-            protocol, dot, name = evidence.partition(".")
+            protocol, _, name = (rest or evidence).partition(".")
             if kind == "assumption":
                 assert tuple(rest.split(".")) in assumed, evidence
-            elif rest:
+            elif kind in ("case", "trace"):
                 assert rest in (names if kind == "case" else protocols), evidence
             else:
-                known = promised | {("sequencer", "Trace"), ("sequencer", "VirtualSynchrony")}
-                assert ((protocol, name) if dot else ("sequencer", evidence)) in known, evidence
+                judged = {("sequencer", "Trace"), ("sequencer", "VirtualSynchrony")}
+                known = promised | (judged if kind == "field" else set())
+                assert (protocol, name) in known, evidence
 
 
 # ---------------------------------------------------------------- counts and witnesses

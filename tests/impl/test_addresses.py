@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from raincheck.conformance.field.ring.base import free_ports
 from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.ring import Ring
+from raincheck.impl.aio.ring_places import places_of
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import shown
 from raincheck.impl.stack.config import StackConfig
@@ -91,6 +94,77 @@ def test_addresses_that_cannot_work_are_refused(settings: dict[str, Any], senten
     async def body() -> None:
         with pytest.raises(ConfigError, match=sentence):
             await Channel.connect("test", **settings)
+
+    run(body())
+
+
+async def a_ring(bind: str, advertise: str | None, key: bytes | None) -> None:
+    """Two founders and one who joins; the lock goes round, and a message."""
+    host = advertise or bind
+    ports = [int(place.rpartition(":")[2]) for place in free_ports(3)]
+    places = dict(zip("abc", [f"{host}:{port}" for port in ports], strict=True))
+    founders = [f"{name}@{places[name]}" for name in "ab"]
+
+    def member(name: str, **about: Any) -> Any:
+        if advertise is not None:
+            about |= {"bind": f"{bind}:{places[name].rpartition(':')[2]}"}
+            about |= {"advertise": f"{advertise}:0"}
+        elif name == "c":
+            about |= {"bind": places[name]}
+        return Ring.connect("test", name=name, key=key or [], **about)
+
+    a, b = await asyncio.gather(*(member(name, founders=founders) for name in "ab"))
+    c = await member("c", join=[places["a"]], incarnation=0)
+    try:
+        assert [shown(ring.endpoint) for ring in (a, b, c)] == list(places.values())
+        for ring in (a, b, c):
+            await ring.wait_for_members(3, timeout=10)
+            async with ring.token(timeout=10):
+                await ring.multicast(ring.address.node.encode())
+        for ring in (a, b):
+            assert {(await anext(ring)).payload for _ in "abc"} == {b"a", b"b", b"c"}
+    finally:
+        for ring in (c, b, a):
+            await ring.leave()
+
+
+@IPV6
+@pytest.mark.sockets
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "key"])
+def test_a_ring_speaks_ipv6(key: bytes | None) -> None:
+    run(a_ring("[::1]", None, key))
+
+
+@pytest.mark.sockets
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "key"])
+def test_a_ring_of_members_bound_to_every_address(key: bytes | None) -> None:
+    run(a_ring("0.0.0.0", "127.0.0.1", key))
+
+
+@IPV6
+@pytest.mark.sockets
+def test_the_same_of_a_ring_over_ipv6() -> None:
+    run(a_ring("[::]", "[::1]", None))
+
+
+def test_names_of_a_rings_members_are_resolved_in_its_family_and_do_not_block_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def body() -> None:
+        async def getaddrinfo(host: str, port: int, **about: Any) -> list[tuple[Any, ...]]:
+            await asyncio.sleep(0.001)
+            assert about["family"] == socket.AF_INET6
+            last = {"a.example": 1, "b.example": 2, "members.example": 3}[host]
+            return [(0, 0, 0, "", (f"::{last + more}", port, 0, 0)) for more in (0, 1)]
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
+        founders = ["b@b.example:7", "a@a.example:7"]
+        found = await places_of("[::]:7", "a.example:7", "a", founders, [])
+        assert found.founders == ((("a", 0), ("::1", 7)), (("b", 0), ("::2", 7)))
+        assert (found.bind, found.advertise) == (("::", 7), ("::1", 7))
+
+        found = await places_of("[::1]:0", None, None, [], ["members.example:9", "[::3]:9"])
+        assert found.contacts.known == (("::3", 9), ("::4", 9))
 
     run(body())
 

@@ -43,7 +43,8 @@ class Joiner:
 
     def __init__(self, timeout: float = 30.0) -> None:
         self.node: Any = SimpleNamespace(
-            address=C, history=(), view_state="chaos", token_state="starving", counters={},
+            address=C, history=(), members=(), view_state="chaos", token_state="starving",
+            counters={}, contacts=(), core=SimpleNamespace(up="new"),
             handle_timer=lambda _now: None, missing=lambda _now: {"a.0": "to let it into the ring"},
         )  # fmt: skip
         settings = RingSettings(ring="r", name="c", join=["127.0.0.1:1"], timeout=timeout)
@@ -54,6 +55,7 @@ class Joiner:
     async def comes_to(self, view_state: str, *history: tuple[Address, ...]) -> bool:
         """Its node comes to this; whether connecting is over then."""
         self.node.view_state, self.node.history = view_state, history
+        self.node.members = next((view for view in reversed(history) if view), ())
         self.ring._driver.settled.fire()
         for _ in range(5):
             await asyncio.sleep(0)

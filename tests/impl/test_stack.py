@@ -8,7 +8,7 @@ from raincheck.impl.errors import ConfigError, MessageTooLarge, NotMember, Would
 from raincheck.impl.messages import Address, Batch, Digest, View, ViewId
 from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.reports import Dropped, Left, ViewInstalled
+from raincheck.impl.stack.reports import Dropped, Left, Report, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec, sealed
 from raincheck.impl.wire.headers import Alive, Excluded, JoinReq, Leaving, Nak
@@ -313,3 +313,47 @@ def test_an_impossible_position_of_a_member_does_not_stop_it():
     group.run(0.2)
 
     assert group["b"].stack.status == "member"
+
+
+def test_what_arrives_at_once_fills_an_inbox_by_one_bundle_too_much_at_most() -> None:
+    group = Simulator(1)
+    group.start("a", "b", founders=True)
+    limit, waiting, most = 60_000, 0, 0
+    stack = group["a"].stack
+    stack.tells_room(lambda: limit - waiting)
+    polled = stack.poll_reports
+
+    def take() -> None:
+        nonlocal waiting
+        waiting = 0
+        group.release("a")
+
+    def poll() -> list[Report]:
+        nonlocal waiting, most
+        reports = polled()
+        before = waiting
+        waiting += sum(each.size for each in reports if isinstance(each, Batch))
+        most = max(most, waiting)
+        if before < limit <= waiting:
+            stack.hold(group.now)
+            group.after(0.01, take)
+        return reports
+
+    stack.poll_reports = poll  # type: ignore[method-assign]
+    group.send("b", [bytes(1000)] * 2000)
+    for step in range(20):
+        group.at(0.1 + step, lambda: group.stall("a", 0.5))
+    group.run_until(lambda: group["a"].messages == 2000, timeout=60.0)
+
+    assert limit <= most < limit + StackConfig().max_bundle
+
+
+def test_deliveries_that_fill_the_room_go_on_once_the_reports_are_taken() -> None:
+    """A shell that finds more room than the stack was told does not stand still."""
+    group = Simulator(1)
+    group.start("a", "b", founders=True)
+    group["a"].stack.tells_room(lambda: 0)
+
+    group.send("b", [bytes(1000)] * 200)
+
+    group.run_until(lambda: group["a"].messages == 200, timeout=5.0)

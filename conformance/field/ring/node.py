@@ -28,9 +28,9 @@ class FieldSettings(RingSettings):
     seed: int
     duties: RingDuties
 
-    async def open_transport(self, bind: Endpoint) -> Transport:
+    async def open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
         """Open the socket, and put the faults in front of it."""
-        inner = await RingSettings.open_transport(self, bind)
+        inner = await RingSettings.open_transport(self, bind, advertise)
         duties = self.duties
         return duties.opened(damaged(inner, self.damage, self.seed, duties.sends))
 

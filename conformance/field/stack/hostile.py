@@ -13,12 +13,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from msgspec import Meta
 
+from raincheck.impl.asking import wire
 from raincheck.impl.messages import Address, Payloads
 from raincheck.impl.wire.datagrams import Codec, sealed
 from raincheck.impl.wire.headers import LANES, Header, Sized, UnicastHeader
 
 KINDS = [*get_args(Header), *[UnicastHeader] * 5]
 _HEAD = 20  # bytes before the content
+_QUESTIONS = 0.05  # of the well-formed datagrams
 
 
 class Drawer:
@@ -67,7 +69,9 @@ class Drawer:
         return self.value(kind, lots)
 
     def well_formed(self, there: Address, lots: Random) -> bytes:
-        """Draw a datagram that the member of that address can read."""
+        """Draw a datagram that the member of that address can read, or its desk."""
+        if lots.random() < _QUESTIONS:
+            return question(lots)
         header = self.value(Header, lots)
         payloads = None
         if isinstance(header, UnicastHeader) and lots.random() < 0.9:  # past UNICAST
@@ -79,6 +83,14 @@ class Drawer:
         if isinstance(sized, Sized):
             payloads = Payloads.pack([b"evil"] * min(sized.size, 50))
         return self._codec.encode(header, payloads)
+
+
+def question(lots: Random) -> bytes:
+    """Draw a datagram of a live question."""
+    kind = lots.choice((wire.ASK, wire.ASK, wire.COOKIE, wire.REFUSED, wire.ANSWER))
+    numbers = (0, 1, lots.getrandbits(64), (1 << 64) - 1)
+    body = lots.randbytes(lots.choice((0, 1, 100, 1500))) if kind == wire.ANSWER else b""
+    return wire.made(kind, lots.choice(numbers), lots.choice(numbers), body)
 
 
 def changed(captured: bytes, lots: Random) -> bytes:
