@@ -327,7 +327,7 @@ class Stack:
         group, ground = self._group, self._ground
         try:
             while group.advance(now):
-                if self._outbox.busy:
+                if self._outbox.busy and not self._buffer:
                     self._transmit()  # others go on meanwhile, and this member's steps come after
         except RaincheckError as problem:
             ground.out(f"{problem}; it has to join again")
