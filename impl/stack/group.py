@@ -135,9 +135,9 @@ class Group:
         if not self.membership.over:
             for acknowledge in self._acknowledging[self.membership.status]:
                 acknowledge(now)
-        if self.ground.indications:
-            self.ground.reports += self.ground.indications
-            self.ground.indications.clear()
+        for layer in self.layers:
+            if layer.indications:
+                self.ground.reports += layer.poll()
 
     def deadline(self) -> float:
         """Return when the next timer is due."""

@@ -78,8 +78,6 @@ class Ground:
         """The names of those for whom deliveries are held up."""
         self.reports: list[Report] = []
         """Reports for the application, in order."""
-        self.indications: list[Report] = []
-        """Reports that come after all deliveries of the present steps."""
         self.strangers: list[tuple[Address, str]] = []
         """Non-members that sent what only members may send, to be reported by the stack."""
         self.offenders: list[tuple[Address, str]] = []
@@ -137,7 +135,8 @@ class Layer:
         self.outbox = ground.outbox
         self.counters = ground.outbox.counters
         self.membership = ground.membership
-        self.indications = ground.indications
+        self.indications: list[Report] = []
+        """Reports that come after all deliveries of the present steps."""
         self.above: Layer
         self.below: Layer
 
@@ -213,6 +212,11 @@ class Layer:
 
     def acknowledge(self, now: float) -> None:
         """Send the acknowledgements that are due; called when no more steps are possible."""
+
+    def poll(self) -> list[Report]:
+        """Return the indications, once."""
+        found, self.indications = self.indications, []
+        return found
 
     def deadline(self) -> float:
         """Return when `handle_timer` is to be called, or NEVER."""
