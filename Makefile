@@ -52,6 +52,7 @@ bench: $(READY)
 	$(RUN) tests/bench/bench_key.py
 	$(RUN) tests/bench/bench_view_change.py
 	$(RUN) tests/bench/bench_state_transfer.py
+	$(RUN) tests/bench/bench_messages.py
 	$(RUN) tests/bench/bench_memory.py
 	$(RUN) tests/bench/bench_ring_recovery.py
 	$(RUN) tests/bench/bench_ring_multicast.py

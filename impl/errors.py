@@ -14,12 +14,16 @@ class ConfigError(RaincheckError):
 
 
 class MessageTooLarge(RaincheckError, ValueError):
-    """A message has more bytes than `max_message`."""
+    """A message has more bytes than `max_message`, or than fit into one bundle if it must."""
 
-    def __init__(self, size: int, most: int) -> None:
+    def __init__(
+        self,
+        size: int,
+        most: int,
+        what_to_do: str = "raise max_message in all members, or split the message",
+    ) -> None:
         super().__init__(
-            f"a message of {size} bytes is too large: at most {most} bytes; raise max_message in "
-            f"all members, or split the message"
+            f"a message of {size} bytes is too large: at most {most} bytes; {what_to_do}"
         )
 
 

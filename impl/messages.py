@@ -66,8 +66,15 @@ class View(NamedTuple):
         return f"view {self.id.counter} [{' '.join(map(str, self.members))}]"
 
 
+UNORDERED = -1
+"""In the place of a seqno: a message to all without a place in the order of all."""
+
+
 class Run(NamedTuple):
-    """Messages `first` .. `first + size - 1` of one sender."""
+    """Messages `first` .. `first + size - 1` of one sender.
+
+    Unicasts have no numbers, and `first` is 0; of unordered messages it is `UNORDERED`.
+    """
 
     sender: Address
     first: int
@@ -101,7 +108,8 @@ class Message(Struct, frozen=True, gc=False):
 
     sender: Address
     seqno: int
-    """Its number among the sender's messages to all; 0 for a unicast."""
+    """Its number among the sender's messages in the order of all; 0 for a unicast, -1 for a message
+    to all without order."""
     view: int
     payload: bytes
 
@@ -109,6 +117,11 @@ class Message(Struct, frozen=True, gc=False):
     def unicast(self) -> bool:
         """Whether it was sent to this member alone, and so has no place in the order of all."""
         return not self.seqno
+
+    @property
+    def unordered(self) -> bool:
+        """Whether it was sent to all, without a place in the order of all."""
+        return self.seqno == UNORDERED
 
 
 _BIG_ENDIAN = sys.byteorder == "big"
@@ -191,12 +204,16 @@ class Payloads:
 
     @classmethod
     def joined(cls, parts: Sequence[bytes], *, framed: bool = False) -> Payloads:
-        """Make the area of one payload, given in parts; `framed`: it is a frame."""
+        """Make the area of one payload, given in parts; `framed`: it is a frame.
+
+        It may be large, and is hardly ever sent on: so its length is not written in front of it
+        unless the area is asked for, and who unpacks it has it without another copy.
+        """
         made = cls.pack((b"",))
-        length = made._lengths[0] = sum(map(len, parts))
+        made.data = b"".join(parts)
+        made.start, made.stop = -4, len(made.data)
+        made._lengths[0] = made.stop
         made._frames = frozenset({0} if framed else ())
-        made.data = b"".join(((length + _FRAME * framed).to_bytes(4, "little"), *parts))
-        made.stop = len(made.data)
         return made
 
     @property
@@ -206,6 +223,9 @@ class Payloads:
 
     def area(self) -> memoryview:
         """The area as it stands on the wire."""
+        if self.start < 0:  # `joined`
+            length = self._lengths[0] + _FRAME * self.framed
+            return memoryview(length.to_bytes(4, "little") + self.data)
         return memoryview(self.data)[self.start : self.stop]
 
     @property
@@ -252,7 +272,7 @@ class Payloads:
 
 
 class Batch:
-    """A run of delivered messages of one sender, in order; `first` is 0 if they are unicasts.
+    """A run of delivered messages of one sender; `first` is 0 if they are unicasts.
 
     Iterating makes a `Message` of each; `payloads` is the cheaper way where only those matter.
     """
@@ -279,15 +299,23 @@ class Batch:
         """Whether the messages were sent to this member alone."""
         return not self.first
 
+    @property
+    def unordered(self) -> bool:
+        """Whether the messages were sent to all, without places in the order of all."""
+        return self.first == UNORDERED
+
     def __len__(self) -> int:
         return self.count
 
     def __iter__(self) -> Iterator[Message]:
-        seqnos = range(self.first, self.first + self.count) if self.first else repeat(0)
+        first = self.first
+        seqnos = range(first, first + self.count) if first > 0 else repeat(first)
         return map(Message, repeat(self.sender), seqnos, repeat(self.view), self.payloads)
 
     def __repr__(self) -> str:
         if self.unicast:
             return f"<Batch {self.sender}, {self.count} unicasts, in view {self.view}>"
+        if self.unordered:
+            return f"<Batch {self.sender}, {self.count} unordered, in view {self.view}>"
         last = self.first + self.count - 1
         return f"<Batch {self.sender} {self.first}..{last} in view {self.view}>"

@@ -40,7 +40,8 @@
 (* its view is decided, and from then on a member that has installed that  *)
 (* view, with the leader's cuts behind it. It hears of no flush before     *)
 (* JOIN_RSP, which comes first in its leader's channel. The leader of a    *)
-(* join does not crash: a joiner whose leader dies is G's alone.           *)
+(* join does not crash: a joiner whose leader dies is G's alone. Its latch *)
+(* is open, so what it multicasts itself waits (JoinersWait).              *)
 (*                                                                         *)
 (* The cases, with what must hold of each: cases/layers.toml.              *)
 (***************************************************************************)
@@ -67,11 +68,13 @@ CONSTANTS
     Freezing,         \* NAKACK: of a dead sender's stream take what lies before the first "gap"
     AskHolders,       \* NAKACK: a request goes to any member that has it, not to the sender alone
     MembersOnly,      \* NAKACK: multicasts of former members, and from them, are discarded
+    JoinersWait,      \* FLUSH: a joiner multicasts only when it is told, too, that the flush is over
     AtomicVote        \* STABLE: taking a digest into the minimum and counting the vote are one step
 
 VARIABLES
     status, views, sentIn,                                        \* of several
     unkept,                                                       \* of this module
+    told,                                                         \* ... a joiner: the flush is over
     view, heldViews, promised, suspects, goneMembers, transfer,   \* of G alone
     phase, proposal, waiting, gmsChannel, asked, answers,
     gmsLatch, steps, askers, joinReqs, welcome,
@@ -84,7 +87,7 @@ VARIABLES
     pending, purged, stableDigests, stabilities,
     rounds                                                        \* digests that it has sent
 
-shared     == <<status, views, sentIn>>
+shared     == <<status, views, sentIn, told>>
 ofGms      == <<view, heldViews, promised, suspects, goneMembers, transfer, phase, proposal,
                 waiting, gmsChannel, asked, answers, gmsLatch, steps, askers, joinReqs, welcome>>
 ofFlush    == <<latch, blocked, flush, suspected, frozen, fetching, requested, flushing,
@@ -227,14 +230,16 @@ NoStable == UNCHANGED ofStable
 Granted  == UNCHANGED unkept
 
 -----------------------------------------------------------------------------
-(* Steps of all *)
+(* Steps of all. What their layers ask again of them is asked first where it is cheap: TLC takes *)
+(* them one by one, and in most states most of them are not possible. A negation is asked once,  *)
+(* where TLC would take each alternative for a step of its own.                                  *)
 
 \* TLC wants to know the view before it is compared.
 Crash(n) ==
     /\ n \in Crashers
     /\ \A p \in Node : status[p] # "crashed"
     /\ Granted
-    /\ UNCHANGED <<views, sentIn, rounds>>
+    /\ UNCHANGED <<views, sentIn, told, rounds>>
     /\ view' = [view EXCEPT ![n] = G!NoView]
     /\ began' = [began EXCEPT ![n] = [s \in Node |-> 0]]
     /\ N!Crash(n)
@@ -266,6 +271,7 @@ MayInstall(n, Step(_)) ==
 OutNodes(n) == {a[1] : a \in G!Out(n)}
 
 Suspect(n, p) ==
+    /\ status[p] = "crashed"
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable /\ Granted
     /\ G!Suspect(n, p)
     /\ IF p \in suspected[n] THEN NoFlush ELSE F!Suspect(n, p)
@@ -278,6 +284,7 @@ Tell(n, p) ==
 
 \* JOIN arrives. A process asks once, because its leader does not crash.
 ReceiveJoin(n, j) ==
+    /\ joinReqs # {}
     /\ UNCHANGED <<shared, view>> /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!ReceiveJoin(n, j)
 
@@ -287,13 +294,14 @@ RequestTransfer(n) ==
     /\ G!RequestTransfer(n)
 
 BeginChange(n) ==
-    /\ OutNodes(n) \subseteq suspected[n]
+    /\ phase[n] = "idle" /\ OutNodes(n) \subseteq suspected[n]
     /\ UNCHANGED shared /\ NoNakack /\ NoStable /\ Granted
     /\ G!BeginChange(n)
     /\ F!Suspend(n)
 
 \* F has begun again, which it does only where it had not suspended all.
 FlushAgain ==
+    /\ ~ \A n \in Node : phase[n] # "flushing"
     /\ UNCHANGED shared /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!FlushAgain
     /\ \A n \in Node : asked'[n] # asked[n] =>
@@ -314,7 +322,7 @@ CutIsFlushed(stay, gone) ==
 \* Suspend has returned: G decides the next view, if one is wanted, or completes one.
 Decide(n) ==
     /\ suspended[n]
-    /\ UNCHANGED <<status, sentIn>> /\ NoNakack /\ NoStable
+    /\ UNCHANGED <<status, sentIn, told>> /\ NoNakack /\ NoStable
     /\ G!Suspended(n)
     /\ LET stay  == {p \in flushing[n] : Running(p)}
            gone  == F!MembersAt(n) \ flushing[n]
@@ -345,24 +353,29 @@ OfGms(n, s) ==
     /\ \/ PassedUp(n) /\ G!ReceiveNewView(n, s)
        \/ G!ReceiveViewAck(n, s)
 
-InstallView(n) == PassedUp(n) /\ MayInstall(n, G!InstallView)
+InstallView(n) == phase[n] = "installing" /\ PassedUp(n) /\ MayInstall(n, G!InstallView)
 
-ReceiveInstall(n, s) == LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
+ReceiveInstall(n, s) ==
+    /\ Sent(gmsChannel, n, s)
+    /\ LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
 
 \* JOIN_RSP: N and T begin where the digest says.
 ReceiveJoinRsp(n, s) ==
     \E m \in Range(gmsChannel[s][n]) :
         LET last == [Decided[Len(views)] EXCEPT !.cut = m.digest]
         IN  /\ m.type = "JOIN_RSP"
-            /\ UNCHANGED <<views, sentIn, rounds>> /\ NoFlush /\ Granted
+            /\ UNCHANGED <<views, sentIn, told, rounds>> /\ NoFlush /\ Granted
             /\ view' = [view EXCEPT ![n] = m.view]
             /\ Expecting(Append(SubSeq(Decided, 1, Len(views) - 1), last))!Join(n)
             /\ began' = [began EXCEPT ![n] = m.digest]
             /\ G!ReceiveJoinRsp(n, s)
             /\ T!InstallView(n)
 
+\* The joiners are told as the others are, by STOP_FLUSH; that it takes a while lets them do no more.
 Finish(n) ==
-    /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable
+    /\ phase[n] = "finishing"
+    /\ UNCHANGED <<status, views, sentIn, view>> /\ NoNakack /\ NoStable
+    /\ told' = [j \in Node |-> told[j] \/ <<j, 0>> \in view[n].joiners]
     /\ G!Finish(n)
     /\ F!Resume(n)
     /\ Keeps("flush.AcksBeforeResume", FollowsOn)
@@ -381,6 +394,7 @@ ReceiveStart(n, s) ==
         /\ (frozen'[n] \ frozen[n]) \cap DOMAIN stream[n] = {c} \ {"nobody"}
 
 OfFlush(n) ==
+    /\ ~(blocked[n] # "calling" /\ fetching[n] = {} /\ \A s \in Node : ~Sent(flushChannel, n, s))
     /\ NoGms /\ NoNakack /\ NoStable /\ Granted
     /\ \/ F!BlockOk(n) \/ F!Reconciled(n)
        \/ \E s \in Node :
@@ -407,11 +421,13 @@ ReceiveStop(n, s) ==
 -----------------------------------------------------------------------------
 (* NAKACK *)
 
-\* N multicasts where F's latch lets it. N's own guard has it that no view is yet to be installed.
+\* N multicasts where F's latch lets it; a joiner has none that is closed, and waits to be told. N's
+\* own guard has it that no view is yet to be installed.
 Multicast(n) ==
     /\ n \in Senders /\ Len(sentIn[n]) < MaxSent
+    /\ JoinersWait => told[n]
     /\ sentIn' = [sentIn EXCEPT ![n] = Append(@, InView(n))]
-    /\ UNCHANGED <<status, views, began>> /\ UNCHANGED ofGms /\ NoStable
+    /\ UNCHANGED <<status, views, told, began>> /\ UNCHANGED ofGms /\ NoStable
     /\ N!Multicast(n)
     /\ F!Multicast(n)
     /\ Keeps("nakack.FlushedCut", InView(n) = Len(views))
@@ -492,6 +508,7 @@ Init ==
     /\ status = [n \in Node |-> IF n \in Joiners THEN "joining" ELSE "member"]
     /\ views = <<[members |-> G!FirstView.members, joiners |-> {}, cut |-> <<>>]>>
     /\ sentIn = Each(<<>>)
+    /\ told = [n \in Node |-> n \notin Joiners]
     /\ unkept = {}
     /\ transfer = Each(FALSE)
     /\ losses = 0

@@ -18,7 +18,8 @@ CONSTANTS
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
-MCPayload == 1 .. MaxSaid
+\* TLC examines a temporal property once for every message of which it speaks.
+MCPayload(n) == IF n \in Senders \cup Strangers THEN 1 .. MaxSaid ELSE {}
 
 MCSend(n) == n \in Senders /\ said[n] < MaxSaid /\ Send(n)
 

@@ -42,11 +42,13 @@ onlyS    == <<incarnation, seqno, said, forwardTable, resend, receivedTable, ear
 onlyF    == <<latch, blocked, flush, suspects, frozen, fetching, asked, participants,
               completed, target, reconciled, suspended, attempts, cuts, channels>>
 
+MCPayload(n) == 1 .. MaxSaid
+
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
 -----------------------------------------------------------------------------
 S == INSTANCE Sequencer WITH
-        Founders <- Nodes, Payload <- 1 .. MaxSaid,
+        Founders <- Nodes, Payload <- MCPayload,
         FifoForward <- TRUE, VirtualSynchrony <- FALSE,
         Strangers <- {}, TrueSources <- TRUE, TrueContents <- TRUE,
         ViewTag <- TRUE, HoldSends <- TRUE, ResendAlways <- TRUE, OwnTable <- TRUE,

@@ -33,7 +33,7 @@ EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 
 CONSTANTS
     Founders,         \* the nodes of the first view
-    Payload,          \* the seqnos in temporal properties: 1 .. some bound
+    Payload(_),       \* the numbers of a node's messages in temporal properties: 1 .. some bound
     Strangers,        \* processes that no view takes in, and that send FORWARDs all the same
 
     \* Assumptions on the layers below.
@@ -544,7 +544,7 @@ HasSaid(n, k) == Running(n) /\ said[n] - seqno[n] < k /\ k <= said[n]
 
 \* A member's message is delivered, at least by the member itself, unless it leaves or crashes.
 Validity ==
-    \A n \in Node : \A k \in Payload :
+    \A n \in Node : \A k \in Payload(n) :
         HasSaid(n, k) ~> (~Running(n) \/ <<n, k>> \in Heard(n))
 
 \* A present member delivered x in a view that contains q.
@@ -555,7 +555,7 @@ Owed(q, x) ==
 
 \* If one survivor of a view delivers a message in it, every survivor does in the end.
 EventualAgreement ==
-    \A q \in Node : \A s \in Node : \A k \in Payload :
+    \A q \in Node : \A s \in Node : \A k \in Payload(s) :
         (Running(q) /\ Owed(q, <<s, k>>))
             ~> (~Running(q) \/ <<s, k>> \in Heard(q) \/ ~Owed(q, <<s, k>>))
 
@@ -627,11 +627,11 @@ FreshExercise ==
 InViewExercise == \E n \in Node : \E i \in DOMAIN delivered[n] : delivered[n][i].view > 1
 
 \* A member has sent a message that it has not delivered yet.
-ValidityExercise == \E n \in Node : \E k \in Payload : HasSaid(n, k) /\ <<n, k>> \notin Heard(n)
+ValidityExercise == \E n \in Node : \E k \in Payload(n) : HasSaid(n, k) /\ <<n, k>> \notin Heard(n)
 
 \* A member has not delivered yet what another one has.
 EventualAgreementExercise ==
-    \E q, s \in Node : \E k \in Payload :
+    \E q, s \in Node : \E k \in Payload(s) :
         Running(q) /\ Owed(q, <<s, k>>) /\ <<s, k>> \notin Heard(q)
 
 =============================================================================

@@ -26,6 +26,7 @@ way has a function of its own (`local_of`, `event_of`, `output_of`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
@@ -35,7 +36,7 @@ from raincheck.conformance.protocols import registry
 from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.composed import Composed, Handler
 
-from .conversion import named, reader_of, shaped
+from .conversion import ShapeError, fields_of, named, reader_of, shaped
 
 if TYPE_CHECKING:
     from raincheck.conformance.trace.generator import RecordedCores
@@ -229,6 +230,11 @@ class Binding:
         default_factory=dict, repr=False, compare=False
     )
 
+    _alike: dict[type[Any], Callable[[Any], Any]] = field(
+        init=False, default_factory=dict, repr=False, compare=False
+    )
+    """What makes the model's output of an effect, where both have the same fields."""
+
     def traced_input(self, action: str) -> type[Any] | None:
         """Return the input of that name, if a trace may have it."""
         return self.inputs.get(action) or self.field_inputs.get(action)
@@ -273,10 +279,16 @@ class Binding:
     def _output(self, effect: Any) -> Any:
         if self.output_of is not None:
             return self.output_of(effect)
+        alike = self._alike.get(type(effect))
+        if alike is not None:
+            with suppress(ShapeError):  # which is raised below, with the field's name
+                return alike(effect)
         name, fields = contents(effect)
         name = self.renamed.get(name, name)
         for kind in self.outputs:
             if kind.__name__ == name:
+                if not hasattr(effect, "body") and fields.keys() == fields_of(kind).keys():
+                    self._alike[type(effect)] = reader_of(kind)
                 return shaped({k: v for k, v in fields.items() if k not in self.extra}, kind)
         raise UsageError(
             f"{self.protocol}: the model has no output {name}: add it, or name it in `ignored`."

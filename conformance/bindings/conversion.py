@@ -16,17 +16,21 @@ import types
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 from typing import get_type_hints as hints_of
 
 from raincheck.impl.recording.canonical import field_names, in_order, is_record, plain
 from raincheck.model.machine.values import Fcn, ModelValue, function
 
+from .lasting import Kept
+
 __all__ = ["ShapeError", "fields_of", "frozen", "named", "plain", "shaped"]
 
 _Shaper: TypeAlias = Callable[[Any], Any]
 _ATOMS: Final = (bool, int, float, str, bytes)
 _ADDRESS: Final = ("node", "incarnation")
+_ORDERED: Final = frozenset({int, str})
 
 
 class ShapeError(ValueError):
@@ -48,13 +52,27 @@ def reader_of(kind: type, unread: frozenset[str] = frozenset()) -> _Shaper:
 
 @lru_cache(maxsize=256)
 def _reader(kind: Any, unread: frozenset[str]) -> _Shaper:
-    read = [
-        (name, None if name in unread else _shaper(wanted))
-        for name, wanted in fields_of(kind).items()
-    ]
-    return lambda value: kind(
-        *[None if shape is None else shape(getattr(value, name)) for name, shape in read]
-    )
+    shapes = {name: _shaper(wanted) for name, wanted in fields_of(kind).items()}
+    names = tuple(name for name in shapes if name not in unread)
+    values_of, read = _getter(names), tuple(shapes[name] for name in names)
+    if not unread:
+        return lambda value: kind(
+            *[shape(each) for shape, each in zip(read, values_of(value), strict=True)]
+        )
+    unset = dict.fromkeys(shapes)
+
+    def shape_known(value: Any) -> Any:
+        known = [shape(each) for shape, each in zip(read, values_of(value), strict=True)]
+        return kind(**{**unset, **dict(zip(names, known, strict=True))})
+
+    return shape_known
+
+
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what reads these attributes of an object, in order."""
+    if len(names) > 1:
+        return cast("Callable[[Any], tuple[Any, ...]]", attrgetter(*names))
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 def fields_of(kind: type) -> dict[str, Any]:
@@ -125,6 +143,10 @@ def _shaper(wanted: Any) -> _Shaper:
     return _instance(kind)
 
 
+_atoms: Final[dict[_Shaper, type]] = {}
+"""The types of the shapers that return a value of exactly that type as it is."""
+
+
 def _atom(kind: type) -> _Shaper:
     def shape(value: Any) -> Any:
         if type(value) is kind:
@@ -142,6 +164,7 @@ def _atom(kind: type) -> _Shaper:
             return _bytes(value)
         raise ShapeError(f"{value!r} is no {kind.__name__}")
 
+    _atoms[shape] = kind
     return shape
 
 
@@ -219,14 +242,24 @@ def _many(kind: type, item: _Shaper) -> _Shaper:
         made: Any = set if kind is set else frozenset
     else:
         made = kind if kind in (list, deque) else tuple
+    only = {atom} if (atom := _atoms.get(item)) is not None else None
+    lasting = made in (tuple, frozenset)
+    kept = Kept()
 
     def shape(value: Any) -> Any:
+        if not lasting:
+            return shape_anew(value)
+        if only is not None and type(value) is made and only.issuperset(map(type, value)):
+            return value
+        return kept.of(value, shape_anew)
+
+    def shape_anew(value: Any) -> Any:
         if type(value) is tuple or type(value) is list:
             pass  # most often so, and quickly seen
         elif isinstance(value, Mapping):
-            value = sorted(value.items(), key=in_order)
+            value = _sorted(value.items(), value)
         elif isinstance(value, set | frozenset):
-            value = value if made in (set, frozenset) else sorted(value, key=in_order)
+            value = value if made in (set, frozenset) else _sorted(value, value)
         elif not isinstance(value, list | tuple | deque):
             raise ShapeError(f"{value!r} is no {kind.__name__}")
         try:
@@ -241,13 +274,30 @@ def _many(kind: type, item: _Shaper) -> _Shaper:
     return shape
 
 
+def _sorted(values: Iterable[Any], keys: Iterable[Any]) -> list[Any]:
+    """Return values in order: an order of their keys, or of themselves."""
+    if values is not keys and _comparable(keys):
+        return sorted(values, key=itemgetter(0))
+    return sorted(values, key=None if values is keys and _comparable(keys) else in_order)
+
+
+def _comparable(values: Iterable[Any]) -> bool:
+    """Tell whether Python's own order, which is much faster, is that of `in_order`."""
+    kinds = {(tuple(map(type, each)) if isinstance(each, tuple) else type(each)) for each in values}
+    if len(kinds) > 1:
+        return False
+    return all(_ORDERED.issuperset(kind if isinstance(kind, tuple) else (kind,)) for kind in kinds)
+
+
 def _fixed(items: tuple[_Shaper, ...]) -> _Shaper:
+    kept = Kept()
+
     def shape(value: Any) -> Any:
         if not isinstance(value, list | tuple) or len(value) != len(items):
             raise ShapeError(f"{value!r} is no tuple of {len(items)}")
-        return tuple(item(each) for item, each in zip(items, value, strict=True))
+        return tuple([item(each) for item, each in zip(items, value, strict=True)])
 
-    return shape
+    return lambda value: kept.of(value, shape)
 
 
 def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -263,20 +313,33 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 def _named(kind: type) -> _Shaper:
     # The fields' shapers are looked up on first use, so that a type may contain itself.
     names = field_names(kind)
+    values_of = _getter(names)
     items: dict[str, _Shaper] = {}
+    only: list[type | None] = []
     alike: dict[type, bool] = {}
+    kept = Kept()
 
     def shape(value: Any) -> Any:
         if not items:
             items.update((name, _shaper(each)) for name, each in fields_of(kind).items())
+            only.extend(map(_atoms.get, items.values()))
         same = alike.get(type(value))
         if same is None:
             same = alike[type(value)] = is_record(type(value)) and field_names(type(value)) == names
         if same:  # most often so, and quickly done
-            try:
-                return kind(*[item(getattr(value, name)) for name, item in items.items()])
-            except ShapeError:
-                pass  # told below, with the field's name
+            if isinstance(value, tuple) and only == [*map(type, value)]:
+                return value if type(value) is kind else kind(*value)
+            return kept.of(value, shape_alike)
+        return shape_other(value)
+
+    def shape_alike(value: Any) -> Any:
+        try:
+            fields = zip(items.values(), values_of(value), strict=True)
+            return kind(*[item(each) for item, each in fields])
+        except ShapeError:
+            return shape_other(value)  # which tells it, with the field's name
+
+    def shape_other(value: Any) -> Any:
         if is_record(type(value)):
             value = named(value)
         elif isinstance(value, str) and names == _ADDRESS:

@@ -38,9 +38,7 @@ def circle(
     lines += [f"the proof succeeds {each}, too" for each in idle]
     figures: Row = {
         "breaks": list(composed.parts),
-        "discharges": [
-            property_name(part, name) for part, names in composed.granted.items() for name in names
-        ],
+        "discharges": discharged(composed),
         "obligations": len(work),
         "glue": len(glue),
         "untouched": sum(each.denied is False for each in work),
@@ -49,10 +47,19 @@ def circle(
         "caught": caught,
         "seconds": round(sum(each.seconds for each in attempts), 3),
     }
-    others = "-".join(name for name in composed.parts if name != protocol)
-    name = f"{protocol}-circle-{others}"
+    name = circle_name(protocol, composed)
     verdict = HOLDS if work and caught and not lines else INCONCLUSIVE
     return Result(name, protocol, verdict, figures=figures, detail="\n".join(lines)), rows(attempts)
+
+
+def circle_name(protocol: str, composed: Composition) -> str:
+    """Return the name of the result about a protocol's composition with others."""
+    return "-".join((protocol, "circle", *(name for name in composed.parts if name != protocol)))
+
+
+def discharged(composed: Composition) -> list[str]:
+    """Return the assumptions of its parts that the composition proves if it holds."""
+    return [property_name(part, name) for part, names in composed.granted.items() for name in names]
 
 
 def _proofs(composed: Composition) -> Iterator[Obligation]:

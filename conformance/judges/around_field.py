@@ -249,7 +249,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "GapFree, Validity",
                 "Fifo, GapFree, Validity, SameCut",
                 "Trace, TotalOrder, Agreement, VirtualSynchrony, Integrity, Fifo, InView, "
-                "GapFree, Validity, Logs",
+                "GapFree, Validity, Logs, Unordered",
             ),
         ),
         "members that end alike": Shown(

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from raincheck.conformance.field.stack.checks import FIRM, ClusterJudged, judge
 from raincheck.conformance.field.stack.members import Member
 from raincheck.conformance.field.stack.record import Record
+from raincheck.conformance.field.stack.unordered import FOLDER
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.trace.sequencer.damage import copy
 from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
@@ -19,6 +20,8 @@ from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
 from . import pingpong_talk as pingpong
 from .planting import Ask, Complaints, Plant
 from .sequencer_story import A, B, C, D, story_until
+
+Logs: TypeAlias = dict[str, list[tuple[str, int]]]
 
 WHOLE: Final = "the run: "
 SENT: Final = {"a": 2, "b": 2, "c": 0}
@@ -31,8 +34,10 @@ class Run:
 
     record: Record
     trace: Trace
-    logs: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    logs: Logs = field(default_factory=dict)
     """The deliveries of each member: the sender, and the message's number."""
+    unordered: Logs = field(default_factory=dict)
+    """The same of unordered messages."""
     check: bool = True
     """Whether traces are judged too."""
 
@@ -60,14 +65,31 @@ def good_run() -> Run:
     ]
     plan: Any = None
     record = Record("r1", 1, plan, lives=members, survivors=list(members))
-    return Run(record, copy(_trace()), {name: list(SAID) for name in SENT})
+    logs, unordered = ({name: list(SAID) for name in SENT} for _ in range(2))
+    unordered["c"] = [*SAID[2:], *SAID[:2]]
+    return Run(record, copy(_trace()), logs, unordered)
 
 
 def judged_run(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> ClusterJudged:
     """Write the files of the run, and judge them."""
-    (folder / "deliveries").mkdir()
-    for name, log in run.logs.items():
+    _write_logs(folder / "deliveries", run.logs)
+    _write_logs(folder / FOLDER, run.unordered, sends=2)
+    write_trace(folder / "traces", run.trace)
+    if spoil is not None:
+        spoil(folder)
+    with pingpong.known():
+        return judge(run.record, folder, run.check)
+
+
+def _write_logs(folder: Path, logs: Logs, sends: int = 0) -> None:
+    """Write what each member has sent and delivered in view 1, from which it went on to 2."""
+    folder.mkdir()
+    for name, log in logs.items():
         rows: list[dict[str, Any]] = [
+            {"member": f"{name}.0", "view": 1, "position": n, "message": str(n), "event": "send"}
+            for n in range(1, sends + 1)
+        ]
+        rows += [
             {"member": f"{name}.0", "view": 1, "position": place, "sender": f"{who}.0"}
             | {"message": str(number), "event": "deliver"}
             for place, (who, number) in enumerate(log, 1)
@@ -75,12 +97,7 @@ def judged_run(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = Non
         rows.append({"member": f"{name}.0", "view": 2, "event": "view"})
         rows.append({"member": f"{name}.0", "position": len(log), "event": "end"})
         text = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / "deliveries" / f"r1.{name}.0.jsonl").write_text(text)
-    write_trace(folder / "traces", run.trace)
-    if spoil is not None:
-        spoil(folder)
-    with pingpong.known():
-        return judge(run.record, folder, run.check)
+        (folder / f"r1.{name}.0.jsonl").write_text(text)
 
 
 def _complaints(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Complaints:

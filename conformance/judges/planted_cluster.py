@@ -43,6 +43,11 @@ def _wrong(run: Run) -> None:
     run.member("a").wrong = "other contents"
 
 
+def _overtaken(run: Run) -> None:
+    """c has a's second unordered message before the first."""
+    run.unordered["c"] = [("a", 2), ("a", 1), *SAID[2:]]
+
+
 _LOST: Final = "_lost: "
 _VALIDITY: Final = (
     "add(judged.verdicts, 'Validity', VIOLATED if lost else INCONCLUSIVE if undecided"
@@ -52,14 +57,26 @@ _UP_TO: Final = "Validity is violated: c.0 has b.0's messages up to "
 PLANTED: Final[dict[str, Planted]] = {
     "field.stack.checks": {
         "judge: judged.verdicts['Integrity'] = VIOLATED": plant("Integrity: violated", _wrong),
+        "judge: add(judged.verdicts, 'Unordered', verdict)": plant(
+            "Unordered: violated",
+            _overtaken,
+            then="the logs of unordered messages: sender_fifo violated",
+            why=_REASON,
+        ),
+        "judge: judged.reasons += reasons": plant(
+            "the logs of unordered messages: sender_fifo violated",
+            _overtaken,
+            then="Unordered: violated",
+            why=_VERDICT_IS,
+        ),
         "_judge_states: add(judged.verdicts, 'SameCut', VIOLATED)": plant(
             "SameCut: violated",
             lambda run: setattr(run.member("c"), "state", (4, 8)),
             then="SameCut is violated",
             why=_REASON,
         ),
-        "_judge_states: SameCut is violated: messages and their checksum: …": plant(
-            "SameCut is violated: messages and their checksum: a.0 4 00000007",
+        "_judge_states: SameCut is violated: messages and their checksums: …": plant(
+            "SameCut is violated: messages and their checksums: a.0 4 00000007",
             lambda run: setattr(run.member("c"), "state", (4, 8)),
             then="SameCut: violated",
             why=_VERDICT_IS,

@@ -97,10 +97,13 @@ class Cores:
         for node in self.system.nodes:
             self._made(node, self.system.local(state, node))
 
-    def perform(self, move: Move[Any]) -> None:
-        """Make the move and compare; raise Problem if the implementation differs from the model."""
+    def perform(self, move: Move[Any], after: Mapping[str, Any] | None = None) -> None:
+        """Make the move and compare; raise Problem if the implementation differs from the model.
+
+        `after` are the local states in the move's target, for callers that know them.
+        """
         for node in self.system.nodes:
-            local = self.system.local(move.target, node)
+            local = self.system.local(move.target, node) if after is None else after[node]
             if node == move.node and move.action not in self.binding.unhandled:
                 self.handle(move, local)
             elif local != self.locals[node]:

@@ -89,6 +89,7 @@ class Prepared:
         self.index: EdgeIndex[Any] = EdgeIndex(found.graph)
         # By number, since a state's hash costs more than the look-up.
         self._moves: dict[int, list[Move[Any]]] = {}
+        self._locals: dict[int, dict[str, Any]] = {}
         self._made = made
 
     @cached_property
@@ -102,6 +103,14 @@ class Prepared:
         if source not in self._moves:
             self._moves[source] = self._made.of(self.index.graph.states[source])
         return self._moves[source][edge - self.index.first[source]]
+
+    def locals(self, state: int) -> dict[str, Any]:
+        """Return the local states of the nodes in a state of the graph."""
+        found = self._locals.get(state)
+        if found is None:
+            local, value = self.system.local, self.index.graph.states[state]
+            found = self._locals[state] = {node: local(value, node) for node in self.system.nodes}
+        return found
 
     def moves(self, walk: Walk) -> tuple[Move[Any], ...]:
         """Return the walk as moves."""
@@ -145,9 +154,10 @@ def replay(
     before = probes.refused.total()
     found = Replay(prepared.name, len(index.graph), len(index))
     covered = bytearray(len(index))
+    probed: set[tuple[int, str | None]] = set()
     for number in walks if walks is not None else range(1, len(prepared.walks) + 1):
         walk = prepared.walks[number - 1]
-        done, problem = _replay_walk(prepared, walk, make, covered, probes)
+        done, problem = _replay_walk(prepared, walk, make, covered, probes, probed)
         found.walks += 1
         found.steps += done
         if most_steps is not None and found.steps >= most_steps and problem is None:
@@ -171,20 +181,29 @@ def replay(
 
 
 def _replay_walk(
-    prepared: Prepared, walk: Walk, make: MakeCore | None, covered: bytearray, probes: Probes
+    prepared: Prepared,
+    walk: Walk,
+    make: MakeCore | None,
+    covered: bytearray,
+    probes: Probes,
+    probed: set[tuple[int, str | None]],
 ) -> tuple[int, Problem | None]:
+    """Replay one walk; `probed` are the states and nodes that earlier walks have probed."""
     cores = Cores(prepared.binding, prepared.system, make)
     state, nodes = prepared.index.graph.states[walk.start], prepared.system.nodes
-    done = 0
+    done, target = 0, prepared.index.target
     try:
         cores.begin(state)
         probe(cores, probes, state, nodes)
         for edge in walk.edges:
             done += 1
             move = prepared.move(edge)
-            cores.perform(move)
+            cores.perform(move, prepared.locals(target[edge]))
             covered[edge] = 1
-            probe(cores, probes, move.target, nodes if move.node is None else (move.node,))
+            at = target[edge], move.node
+            if at not in probed:  # nothing is offered twice in a state, and most are met often
+                probe(cores, probes, move.target, nodes if move.node is None else (move.node,))
+                probed.add(at)
     except Problem as problem:
         return done, problem
     return done, None

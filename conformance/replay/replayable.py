@@ -97,10 +97,18 @@ class Replayable:
             else:
                 self._systems[case.name], self._cases[case.name] = system, case
 
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases that can be replayed."""
+        return tuple(self._cases.values())
+
+    def prepare(self, case: Case) -> Prepared:
+        """Return one of the cases with its walks; of a graph that is too large only a part."""
+        return prepared(self.binding, case, self._systems[case.name])
+
     def prepared(self) -> Iterator[Prepared]:
-        """Yield each case with its walks; of a graph that is too large only a part."""
-        for name, system in self._systems.items():
-            yield prepared(self.binding, self._cases[name], system)
+        """Yield each case with its walks."""
+        yield from map(self.prepare, self.cases)
 
     def instances(self, most: int | None = INSTANCES) -> dict[str, list[Instance]]:
         """Return instances for lockstep, in groups: the binding's worlds if it has any.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -103,4 +104,8 @@ def lockstep_machine(
                 raise AssertionError("\n".join(lines)) from problem
 
     Lockstep.__name__ = Lockstep.__qualname__ = f"Lockstep_{protocol}"
+    # To vary each draw of the shortest run takes Hypothesis half a minute, and explains nothing.
+    case = Lockstep.TestCase
+    phases = [each for each in case.settings.phases if each is not Phase.explain]
+    case.settings = settings(case.settings, phases=phases)
     return Lockstep

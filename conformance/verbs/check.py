@@ -65,8 +65,10 @@ class Checker:
     processes: Processes
     sanity: bool = False
     """Whether to look out for exercises and for a fair behaviour."""
-    graphs: bool = False
-    """Whether to keep TLC's state graphs for `mirror`, where they come with the answer."""
+    graphs: str = ""
+    """The tier of the `mirror` for which TLC's state graphs are kept, where they come with the
+    answer; "" if none is kept.
+    """
 
     def ask(self, case: Case) -> Answer:
         """Return TLC's answer, from the cache if the very same question was asked before."""
@@ -81,7 +83,7 @@ class Checker:
         graph = None
         part = case.expected != HOLDS
         # Several workers do not take the states in their order: what part they saw is not known.
-        wanted = self.graphs and not (part and options.workers > 1)
+        wanted = self.compared(case) and not (part and options.workers > 1)
         if self.store is not None and wanted and comes_with_the_answer(asked):
             where = graph_key(case.module, asked, jar, major, part=part)
             graph = KeptGraph(self.store, where)
@@ -100,6 +102,12 @@ class Checker:
         if graph is not None:
             graph.keep(result)
         return Answer(case, result)
+
+    def compared(self, case: Case) -> bool:
+        """Tell whether that `mirror` takes the case's graph; writing it costs TLC a third more."""
+        if not self.graphs or not has_model(case.protocol):
+            return False
+        return TIERS.index(case.mirrored or case.tier) <= TIERS.index(self.graphs)
 
 
 def options_for(case: Case, options: Options) -> Options:
@@ -350,7 +358,8 @@ def _by_hand(case: Case) -> str:
 def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
     """Return the checker that the options ask for."""
     store = store_of(args.cache, unused=args.no_cache)
-    sanity, graphs = getattr(args, "sanity", False), getattr(args, "keep_graphs", False)
+    sanity = getattr(args, "sanity", False)
+    graphs = args.tier if getattr(args, "keep_graphs", False) else ""
     return Checker(find_java(), tlc_jar(), _options(args), store, processes, sanity, graphs)
 
 

@@ -161,9 +161,13 @@ class Job:
     @property
     def store(self) -> Store | None:
         """Return the store of earlier evidence, or None if the walks themselves are wanted."""
-        args = self.args
-        shown = args.walk is not None or self.schedules.wanted or args.traces is not None
-        return store_of(args.cache, unused=args.no_cache or shown)
+        unused = self.args.no_cache or self.shown or self.args.traces is not None
+        return store_of(self.args.cache, unused=unused)
+
+    @property
+    def shown(self) -> bool:
+        """Return whether the walks of each case are wanted, and not only their outcome."""
+        return self.args.walk is not None or self.schedules.wanted
 
     @property
     def walks(self) -> list[int] | None:
@@ -199,7 +203,16 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
     results = []
     reached: Counter[str] = Counter()
     refused: Counter[str] = Counter()
-    for prepared in mine.prepared():
+    played: list[tuple[Case, Result, Replay, Counter[str]]] = []
+    for case in mine.cases:
+        if not job.shown and (twin := next((p for p in played if same_system(p[0], case)), None)):
+            # Cases that ask different properties of one system have one graph.
+            results.append(replace(twin[1], name=case.name))
+            reached += twin[2].actions
+            refused += twin[3]
+            done_with(case.name)
+            continue
+        prepared = mine.prepare(case)
         if job.schedules.wanted:
             for number in range(1, len(prepared.walks) + 1):
                 job.schedules.write(prepared.schedule(number))
@@ -211,6 +224,8 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
         reached += done.actions
         refused += probes.refused
         results.append(replayed(protocol, prepared, done, whole=job.walks is None))
+        if prepared.complete and done.mismatch is None:
+            played.append((case, results[-1], done, probes.refused))
         if done.mismatch is not None:
             text, record = done.mismatch.text(), prepared.schedule(done.walk)
             job.keep(prepared.name, done.walk, text, record)
@@ -236,6 +251,11 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
             systems = [each.system for group in groups.values() for each in group]
             results.append(recorded(binding, systems, job.args.seed, job.args.traces))
     return results
+
+
+def same_system(one: Case, other: Case) -> bool:
+    """Tell whether two cases of a protocol are about one system, whatever they ask of it."""
+    return one.constants == other.constants and one.replaced == other.replaced
 
 
 def _say_walk(prepared: Prepared, job: Job) -> None:

@@ -30,7 +30,7 @@ from .payloads import Payload
 _log = logging.getLogger("raincheck")
 
 MOST = 1024
-"""Calls that one member may be working on; it refuses more."""
+"""Calls that one member may be working on; it refuses more. As many answers may wait for room."""
 UNANSWERED = "nobody answers calls there; connect with on_call=, or read events()"
 BUSY = f"{MOST} calls are being worked on there already"
 WAITS_FOR_ITSELF = (
@@ -134,12 +134,18 @@ class CallDesk:
             _failed(request, problem)
 
     def _answer(self, report: Requested, payload: bytes, failed: bool) -> None:
-        """Send an answer, when there is room for it."""
+        """Send an answer, when there is room for it.
+
+        A caller that takes no answers does not make this member keep more than so many.
+        """
+        self._stack.check_call(payload)
         try:
             if self._stack.room_to(report.sender) > 0:
                 self._reply(report, payload, failed)
-            else:
+            elif len(self._tasks) < 2 * MOST:
                 self._spawn(self._answer_later(report, payload, failed))
+            else:
+                self._stack.counters["reply_dropped"] += 1
         except NotInView:
             self._reply(report, payload, failed)  # is counted and dropped
 

@@ -2,6 +2,7 @@
 
     async with Channel.connect("orders", bind="10.0.0.5:7001", initial_hosts=[...]) as channel:
         await channel.send(b"hello")                       # to all, in one order
+        await channel.send(b"a hint", order="none")        # to all, straight from here
         await channel.send(b"you alone", to=member)        # to a member of the view
         replies = await channel.call(b"how are you?")      # which on_call= answers
         async for message in channel:

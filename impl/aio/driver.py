@@ -55,6 +55,12 @@ class Driver(Shell[Report]):
         self.run_soon()
         return taken
 
+    def send_unordered(self, payloads: Sequence[bytes]) -> int:
+        """The same, without places in the order of all."""
+        taken = self.stack.send_unordered(payloads)
+        self.run_soon()
+        return taken
+
     def run_soon(self) -> None:
         """Run the stack now if it has not been for a moment, else when the loop's round is over.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Literal, TypeAlias
 
 from raincheck.impl.errors import NotMember, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Address
@@ -24,6 +25,9 @@ from .inbox import Inbox
 from .payloads import Payload, all_as_bytes, as_bytes
 from .waiting import Pace, Turns
 
+Order: TypeAlias = Literal["total", "none"]
+"""Whether messages to all have a place in the order of all."""
+
 _ALL = 1 << 62  # more bytes than there is ever room for
 
 
@@ -37,6 +41,7 @@ class Sending(Connected[Driver]):
         super().__init__(driver, inbox, of="group", key=config.key)
         self._config = config
         self._turns = Turns()
+        self._turns_unordered = Turns()
         self._turns_to: dict[Address, Turns] = {}
         # What may be sent at once, until the stack is run or somebody sends in another way.
         self._allowed = 0  # messages
@@ -51,7 +56,12 @@ class Sending(Connected[Driver]):
         driver.on_settled = self._let_go
 
     async def send(
-        self, payload: Payload, *, to: Address | None = None, timeout: float | None = None
+        self,
+        payload: Payload,
+        *,
+        to: Address | None = None,
+        order: Order = "total",
+        timeout: float | None = None,
     ) -> None:
         """Multicast one message, or send it to one member; wait while the group takes no more.
 
@@ -64,15 +74,25 @@ class Sending(Connected[Driver]):
         whatever view that member has then; nothing orders it against multicasts. It is lost if
         either of the two leaves the view before it has arrived, as the next `ViewChange` says.
 
+        With `order="none"` all members of the view are sent the message straight from here. It
+        comes behind those that were sent so before; nothing orders it against any other message.
+
         Raises NotMember with the reason once this member is out of the group, NotInView if `to` is
-        no member of the view, MessageTooLarge above `max_message`, and TypeError for what is not
-        like bytes.
+        no member of the view, MessageTooLarge above `max_message`, or above one bundle without
+        order, ValueError for another order, or one with `to`, and TypeError for what is not like
+        bytes.
         """
-        if self._allowed and to is None and type(payload) is bytes and len(payload) <= self._most:
+        ordinary = to is None and order == "total"
+        if self._allowed and ordinary and type(payload) is bytes and len(payload) <= self._most:
             self._allowed -= 1
             self._put(payload)
             return
-        await self._send(as_bytes(payload), to, timeout)
+        content = as_bytes(payload)
+        if order == "total":
+            await self._send(content, to, timeout)
+            return
+        _check(order, to)
+        await self._send_unordered((content,), len(content) + 4, timeout)
 
     async def _send(self, payload: bytes, to: Address | None, timeout: float | None) -> None:
         """Send a message after a look at everything that may be in its way."""
@@ -103,14 +123,25 @@ class Sending(Connected[Driver]):
         self._allowed = 0
         super()._end(left)
 
-    async def send_many(self, payloads: Sequence[Payload], *, timeout: float | None = None) -> None:
+    async def send_many(
+        self,
+        payloads: Sequence[Payload],
+        *,
+        order: Order = "total",
+        timeout: float | None = None,
+    ) -> None:
         """Multicast several messages, in this order; wait while the group takes no more.
 
-        Other messages may come between them. Cancelled, the first few of them were sent.
+        Other messages may come between them. Cancelled, the first few of them were sent. `order`
+        and the errors are those of `send`.
         """
         messages = all_as_bytes(payloads)
         self._allowed = 0
         self._alive()
+        if order != "total":
+            _check(order, None)
+            await self._send_unordered(messages, _ALL, timeout)
+            return
         if messages and max(map(len, messages)) > self._stack.max_whole:
             for message in messages:
                 await self.send(message, timeout=timeout)
@@ -122,6 +153,21 @@ class Sending(Connected[Driver]):
         while taken < len(messages):
             await self._room(_ALL, timeout)
             taken += self._driver.send(messages[taken:])
+
+    async def _send_unordered(
+        self, messages: Sequence[bytes], size: int, timeout: float | None
+    ) -> None:
+        """Send messages without order, for which a turn needs room for so many bytes."""
+        turns, taken = self._turns_unordered, 0
+        self._alive()
+        self._stack.check_unordered(messages)
+        if self._driver.kept_waiting and not turns.taken:
+            await asyncio.sleep(0)
+        if not turns.taken and self._stack.room_unordered:
+            taken = self._driver.send_unordered(messages)
+        while taken < len(messages):
+            await self._turn(turns, size, lambda: self._stack.room_unordered > 0, timeout)
+            taken += self._driver.send_unordered(messages[taken:])
 
     async def _send_large(self, payload: bytes, timeout: float | None) -> None:
         """Send a message in fragments, and wait until it is delivered here."""
@@ -239,6 +285,7 @@ class Sending(Connected[Driver]):
         over = self._left is not None
         if self._turns.taken:
             self._turns.let_go(float("inf") if over else self._stack.room)
+        self._turns_unordered.let_go(float("inf") if over else self._stack.room_unordered)
         for to, turns in list(self._turns_to.items()):
             gone = over or to not in self._stack.members
             turns.let_go(float("inf") if gone else self._stack.room_to(to))
@@ -273,3 +320,11 @@ class Sending(Connected[Driver]):
                     ) from None
             else:
                 return
+
+
+def _check(order: str, to: Address | None) -> None:
+    """Raise ValueError for an order that there is none of."""
+    if order != "none":
+        raise ValueError(f"order is {order!r}; choose 'total' or 'none'")
+    if to is not None:
+        raise ValueError("a message to one member is in no order with others; leave out `order`")

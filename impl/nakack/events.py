@@ -64,9 +64,10 @@ class ReceiveNak(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """The next multicast of `source` is passed up."""
+    """The next multicast of `source` is passed up; `content` is what it is, for a recorder."""
 
     source: Address
+    content: Any = None
 
 
 class Acknowledge(NamedTuple):

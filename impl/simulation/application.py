@@ -1,8 +1,8 @@
 """The application of a simulated node: its block(), and a state that is transferred to joiners.
 
-The state is a checksum of all messages in their order, padded to some size. Members that agree on
-the messages agree on the state; a joiner that had the state, and then the messages behind it, does
-too.
+The state is a checksum of all messages in their order, another of the unordered ones in any order,
+padded to some size. Members that agree on the messages agree on the state; a joiner that had the
+state, and then the messages behind it, does too.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Application:
     def __init__(self, padding: int = 0) -> None:
         self.checksum = 0
         self.applied = 0
+        self.unordered = 0
+        """A sum over the unordered messages, which does not depend on their order."""
         self.padding = padding
         self.blocked = False
         """Whether block() was called and unblock() not yet."""
@@ -45,11 +47,16 @@ class Application:
             self.checksum = zlib.crc32(b"%s %d" % (sender, seqno), self.checksum)
         self.applied += batch.count
 
+    def count(self, batch: Batch) -> None:
+        """Apply unordered messages."""
+        sender = batch.sender.node.encode()
+        self.unordered += sum(zlib.crc32(sender + payload) for payload in batch.payloads)
+
     def state(self) -> bytes:
         """Return the state in chunks, as it is transferred."""
         if self.garbage:
             return b"garbage"
-        return b"%d %d " % (self.checksum, self.applied) + bytes(self.padding)
+        return b"%d %d %d " % (self.checksum, self.applied, self.unordered) + bytes(self.padding)
 
     def handle(
         self, stack: Stack, indication: GetState | EndState | Begun | HandUp | Failed, now: float
@@ -85,9 +92,9 @@ class Application:
         return any_given
 
     def _set(self, state: bytes) -> bool:
-        words = state.split(b" ", 2)
-        good = len(words) == 3 and words[0].isdigit() and words[1].isdigit()
+        words = state.split(b" ", 3)
+        good = len(words) == 4 and all(word.isdigit() for word in words[:3])
         if good:
-            self.checksum, self.applied = int(words[0]), int(words[1])
+            self.checksum, self.applied, self.unordered = map(int, words[:3])
         self.transferred = good
         return good

@@ -187,6 +187,14 @@ class Simulator(Network, VirtualTime):
             self._feed(node)
             self._settle(node)
 
+    def send_unordered(self, name: str, *payloads: bytes) -> int:
+        """The node's application sends without order; return of how many the stack has room."""
+        node = self[name]
+        taken = node.stack.send_unordered(payloads)
+        node.stack.flush(self.now)
+        self._settle(node)
+        return taken
+
     def send_to(self, name: str, to: str, *payloads: bytes) -> None:
         """The node's application sends unicasts to a member of its view."""
         node = self[name]
@@ -322,6 +330,10 @@ class Simulator(Network, VirtualTime):
         match report:
             case Batch() if report.unicast:
                 node.unicasts += [(report.sender, report.view, each) for each in report.payloads]
+            case Batch() if report.unordered:
+                node.unordered += [(report.sender, report.view, each) for each in report.payloads]
+                if self.with_state:
+                    node.app.count(report)
             case Batch():
                 if self._record:
                     run = Run(report.sender, report.first, report.count)

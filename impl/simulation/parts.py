@@ -44,6 +44,8 @@ class Node:
     delivered: list[tuple[Run, int]] = field(default_factory=list)
     unicasts: list[tuple[Address, int, bytes]] = field(default_factory=list)
     """The unicasts delivered to it: sender, view, content."""
+    unordered: list[tuple[Address, int, bytes]] = field(default_factory=list)
+    """The same of messages to all without order."""
     requested: list[Requested] = field(default_factory=list)
     calls: list[CallOver] = field(default_factory=list)
     views: list[View] = field(default_factory=list)

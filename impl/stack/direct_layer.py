@@ -296,7 +296,13 @@ class DirectLayer(Layer):
         partial.pieces.append(piece)
         if part + 1 == parts:
             del self._partial[source]
-            self._pass_on(source, Payloads.joined(partial.pieces, framed=framed), now)
+            size = sum(map(len, partial.pieces))
+            if size > self.config.max_message:
+                self.ground.offends(source, f"a message of {size} bytes in fragments")
+                return
+            whole = Payloads.joined(partial.pieces, framed=framed)
+            partial.pieces.clear()  # the application's copy is cut out of the whole
+            self._pass_on(source, whole, now)
 
     def _interrupted(self, source: Address) -> None:
         """Forget what came of a message that its sender does not go on with, against its rule."""

@@ -6,6 +6,10 @@ GMS wants a flush (Suspend) and is told when it is done (Suspended), or who lets
 The requester, who coordinates, is the last to close its latch: what the others' block() sends is
 still sequenced, delivered in the old view, and may be waited for.
 
+A joiner takes no part in the flush that admits it, and its latch is open. What it multicasts itself
+would reach members that stand still, in the middle of a state transfer. So it waits until it is
+told, too, that the flush is over: by the same STOP_FLUSH, which FLUSH's core does not see.
+
 What is for the application comes out of `poll`, in order: Block, Unblock, LatchOpened of
 `flush.events`. An application that did not ask for it (`asks`) is not asked: its messages wait.
 A member whose block() does not return within `application_timeout` leaves the group, its own
@@ -40,7 +44,7 @@ from raincheck.impl.flush.events import (
 )
 from raincheck.impl.messages import Address
 from raincheck.impl.sequencer.events import Data
-from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody
+from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody, StopFlush
 
 from .layer import Ground, Layer
 from .passing import Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
@@ -64,6 +68,7 @@ class FlushLayer(Layer):
         self.asks = False
         """Whether the application has a block() to be called."""
         self._quiet = True
+        self._newcomer = False  # the flush that has admitted this member may still be on
         self._returned = False  # block() has returned, and BlockOk is still to be handed in
         self._phase: tuple[object, ...] = ()  # what the requester waits for
         self._patience_at = NEVER
@@ -76,13 +81,17 @@ class FlushLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Handle GMS's requests, views, and FLUSH's messages."""
         match event:
+            case Mail(_, StopFlush(fid)) if self._newcomer and fid != self.core.flush:
+                self._newcomer = False
             case Mail(source, body) if isinstance(body, FlushBody):
                 self._do(arrival(source, body), now)
             case Fetched(fetches):
                 if self.core.fetching == fetches:
                     self._do(Reconciled(), now)
-            case Suspend() | Resume():
+            case Suspend():
                 self._do(event, now)
+            case Resume():
+                self._resume(event, now)
             case Suspect():
                 self._do(event, now)
                 self.above.up(event, now)
@@ -92,9 +101,24 @@ class FlushLayer(Layer):
             case Found() | Joined():
                 view = (event.rsp if isinstance(event, Joined) else event).placed.view
                 self.core.begin(view.id.counter, view.members)
+                self._newcomer = isinstance(event, Joined)
                 self.above.up(event, now)
             case _:
                 self.above.up(event, now)
+
+    def _resume(self, event: Resume, now: float) -> None:
+        """End the flush, and tell so the members that came during it, too."""
+        core, fid = self.core, self.core.asked
+        known = {*core.participants, *core.suspects}
+        joiners = [member for member in core.members if member not in known]
+        self._do(event, now)
+        if fid is not None:
+            for member in joiners:
+                self.below.send(member, CONTROL, StopFlush(fid), now)
+
+    def may_multicast_unordered(self) -> bool:
+        """Whether the latch is open, also to what a joiner multicasts itself."""
+        return not self._newcomer and self.may_multicast()
 
     def latch_open(self) -> bool:
         """Whether this member may send new messages."""
@@ -132,6 +156,8 @@ class FlushLayer(Layer):
         waiting = self.core.waiting()
         if self._returned:
             waiting.pop(self.me, None)
+        if self._newcomer and self.ground.unordered:
+            waiting.setdefault(self.core.members[0], "to stop the flush")
         return waiting
 
     # ------------------------------------------------------------------ time
@@ -211,4 +237,5 @@ class FlushLayer(Layer):
             elif isinstance(effect, Freeze | FetchStreams | Suspended):
                 self.below.down(effect, now)
             else:
+                self._newcomer = False  # it was unblocked
                 self.ground.reports.append(effect)

@@ -116,6 +116,8 @@ class FragLayer(Layer):
         added = False
         while self._turns and buffer.size < few:
             number = self._turns.popleft()
+            if not core.to_send(number):
+                continue  # a coordinator that lies has delivered it already
             for effect in core.handle(SendFragment(number)):
                 assert isinstance(effect, Fragment)
                 self._buffer.append_frame(self._frame(effect))
@@ -200,7 +202,8 @@ class FragLayer(Layer):
             match effect:
                 case Keep(sender, number):
                     kept = self._kept.setdefault((sender, number), _Kept(framed, []))
-                    kept.pieces.append(piece)
+                    if not self._is_mine(sender, number):
+                        kept.pieces.append(piece)
                 case Deliver(sender, number):
                     self._deliver(sender, number, now)
                 case Forget(sender, number):
@@ -211,9 +214,20 @@ class FragLayer(Layer):
     def _deliver(self, sender: Address, number: int, now: float) -> None:
         """Pass a whole message up, in the place of its last fragment."""
         framed, pieces = self._kept.pop((sender, number))
-        if sender == self.me:
-            self._contents.pop(number, None)
-        self._pass_on(sender, Payloads.joined(pieces, framed=framed), now)
+        if self._is_mine(sender, number):
+            content = self._contents.pop(number)
+            framed, pieces = type(content) is Frame, [content]
+        size = sum(map(len, pieces))
+        if size > self.config.max_message:
+            self.ground.offends(sender, f"a message of {size} bytes in fragments")
+            return
+        whole = Payloads.joined(pieces, framed=framed)
+        pieces.clear()  # the application's copy is cut out of the whole
+        self._pass_on(sender, whole, now)
+
+    def _is_mine(self, sender: Address, number: int) -> bool:
+        """Whether that is a message of this member, which has the whole of it."""
+        return sender == self.me and number in self._contents and number not in self._waiting
 
     def buffered(self) -> int:
         return sum(len(kept.pieces) for kept in self._kept.values())

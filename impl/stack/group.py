@@ -160,7 +160,9 @@ class Group:
         return self.membership.running and all(layer.drained for layer in self.layers)
 
     def _unsent(self) -> bool:
-        return bool(self.ground.buffer) or any(layer.unsent for layer in self.layers)
+        ground = self.ground
+        waiting = bool(ground.buffer or ground.unordered)
+        return waiting or any(layer.unsent for layer in self.layers)
 
     @property
     def pending(self) -> int:

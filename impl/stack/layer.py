@@ -70,6 +70,8 @@ class Ground:
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)
         """The application's messages that no layer has taken yet."""
+        self.unordered = SendBuffer(config.send_buffer)
+        """The same, of those without a place in the order of all."""
         self.gathering = False
         """Whether less than a bundle in `buffer` is to wait for more."""
         self.stateless = False
@@ -187,6 +189,10 @@ class Layer:
         """Whether `multicast` is allowed now."""
         return self.below.may_multicast()
 
+    def may_multicast_unordered(self) -> bool:
+        """Whether `multicast` is allowed now for what no coordinator sequences."""
+        return self.below.may_multicast_unordered()
+
     def latch_open(self) -> bool:
         """Whether this member may send new messages."""
         return self.below.latch_open()
@@ -262,7 +268,15 @@ class Floor(Layer):
 
 
 _TOLD = ("pass_up", "waits")
-_ASKED = ("send", "pull", "waiting", "multicast", "may_multicast", "latch_open")
+_ASKED = (
+    "send",
+    "pull",
+    "waiting",
+    "multicast",
+    "may_multicast",
+    "may_multicast_unordered",
+    "latch_open",
+)
 
 
 def piled(layers: Sequence[Layer]) -> None:

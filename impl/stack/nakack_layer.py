@@ -215,10 +215,11 @@ class NakackLayer(Layer):
         core, ready = self.core, self._ready
         while ready:
             source = next(iter(ready))
-            if core.next(source) is None:
+            held = core.next(source)
+            if held is None:
                 del ready[source]
                 continue
-            (passed_up,) = core.handle(Deliver(source))
+            (passed_up,) = core.handle(Deliver(source, held.content))
             assert isinstance(passed_up, Delivered)
             bundle: Bundle = passed_up.content
             self.reading.delivered(source, len(bundle.raw))

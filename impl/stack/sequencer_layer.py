@@ -3,6 +3,9 @@
 While FLUSH's latch is closed nothing is multicast, so a coordinator pulls no FORWARD, and no member
 hands SEQUENCER a new message: it would be forwarded twice, and sequenced in the next view. What is
 forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH).
+
+Unordered messages pass SEQUENCER by, down and up, as unicasts do (its R1): they go in bundles of
+their sender's own stream, and NAKACK and FLUSH promise of them what they promise of every stream.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.messages import Address, Run
+from raincheck.impl.messages import UNORDERED, Address, Run
 from raincheck.impl.recording.core import attach
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import (
@@ -51,6 +54,9 @@ class SequencerLayer(Layer):
         self.draining = False
         """Whether the member is leaving: a leaving coordinator sequences nothing more."""
         self._buffer = ground.buffer
+        self._unordered = ground.unordered
+        self._unheard = 0  # unordered messages of this member that have not come back to it
+        self._sends = [self._send_ordered, self._send_unordered]  # whose turn it is, first
         self._forwards = False  # whether FORWARDs may wait to be pulled
         self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._sequenced: dict[Address, int] = {}  # in this view, of each sender, by its FORWARDs
@@ -89,6 +95,9 @@ class SequencerLayer(Layer):
     def pass_up(self, bundle: Bundle, now: float) -> None:
         """Hand a DATA to SEQUENCER; within a stream they come in order."""
         header = bundle.header
+        if not header.first:
+            self._pass_unordered(bundle, now)
+            return
         run = Run(header.sender, header.first, header.size)
         data = Data(run, header.view, bundle.payloads, header.position, header.clock)
         try:
@@ -97,6 +106,19 @@ class SequencerLayer(Layer):
             self._refuse(header.source, refusal, now)
         else:
             self.apply(effects, now)
+
+    def _pass_unordered(self, bundle: Bundle, now: float) -> None:
+        """Pass unordered messages on: small ones of the member that has multicast them."""
+        header, payloads = bundle.header, bundle.payloads
+        source, run = header.source, Run(header.source, UNORDERED, header.size)
+        if header.sender != source:
+            self.ground.offends(source, f"unordered messages of {header.sender}")
+        elif payloads.framed:
+            self.ground.offends(source, "frames among unordered messages")
+        else:
+            if source == self.me:
+                self._unheard -= run.size
+            self.above.up(Deliver(run, self.core.view, payloads), now)
 
     def _refuse(self, source: Address, refusal: NotEnabled, now: float) -> None:
         """Drop a DATA that cannot be its source's next, and suspect the source.
@@ -150,7 +172,8 @@ class SequencerLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Sequence FORWARDs, and send this member's messages."""
-        if not self._forwards and not self._buffer and not self.core.resend:
+        waiting = self._forwards or self._buffer or self._unordered or self.core.resend
+        if not waiting:
             return False
         if self.own_turn() and self.send_next(now):
             return True
@@ -232,6 +255,26 @@ class SequencerLayer(Layer):
         return True
 
     def send_next(self, now: float) -> bool:
+        """Send the next bundle, of messages with and without order in turn."""
+        for at, send in enumerate(self._sends):
+            if send(now):
+                self._sends.append(self._sends.pop(at))
+                return True
+        return False
+
+    def _send_unordered(self, now: float) -> bool:
+        """Multicast the next bundle of unordered messages if latch and windows allow it."""
+        if not self._unordered or not self.may_multicast_unordered():
+            return False
+        config = self.config
+        if self.ground.gathering and self._unordered.size < config.max_bundle:
+            return False
+        bundle = self._unordered.take(config.max_bundle - HEADROOM, config.credit_messages)
+        self._unheard += bundle.count
+        self.multicast(Data(Run(self.me, 0, bundle.count), self.core.view, bundle, 0, 0), now)
+        return True
+
+    def _send_ordered(self, now: float) -> bool:
         """Resend or send the next bundle if latch, windows and credit allow it."""
         sequencer, config, buffer = self.core, self.config, self._buffer
         if not sequencer.resend and not buffer:
@@ -277,7 +320,7 @@ class SequencerLayer(Layer):
 
     @property
     def pending(self) -> int:
-        return self.core.in_flight
+        return self.core.in_flight + self._unheard
 
     def missing(self, now: float) -> Mapping[Address, str]:
         del now

@@ -8,6 +8,7 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.start(now)                       # ask to join, or found the group
     stack.receive(batch, now)              # [(datagram, endpoint of its sender), ...]
     taken = stack.send_many(payloads)      # as many of the first ones as there is room for
+    taken = stack.send_unordered(payloads) # the same, without a place in the order of all
     stack.flush(now)                       # what was sent leaves as one bundle
     stack.block_ok(now)                    # the answer to Block
     number = stack.send_large(payload)     # in fragments, until not stack.under_way(number)
@@ -21,7 +22,7 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
 After any of these but those that send, call or reply (`flush` follows them), in this order:
 transmit `poll_datagrams()` (`to` empty: broadcast; `multicast`: the same to all of `to`), act on
 `poll_reports()`, re-arm the one timer to `deadline()` (None: no timer), and wake who waits for
-`writable` or `room_to`.
+`writable`, `room_unordered` or `room_to`.
 
 Reports: Batch, ViewInstalled, Requested, CallOver, Left, Suspected, Dropped, Stopped; Block,
 Unblock, LatchOpened of FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered
@@ -104,6 +105,7 @@ class Stack:
         self._buffer = ground.buffer
         self.send_unasked: Callable[[bytes], None] = self._buffer.append
         """Take one message for which there is an `allowance`."""
+        self._unordered = ground.unordered
         self._arrivals = Arrivals(self._group)
         self._transmit: Callable[[], None] = lambda: None
 
@@ -146,6 +148,23 @@ class Stack:
         if lengths and max(lengths) > self.max_whole:
             raise MessageTooLarge(max(lengths), self.max_whole)
         return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
+
+    def send_unordered(self, payloads: Sequence[bytes]) -> int:
+        """Take messages without a place in the order of all, as `send_many` does.
+
+        Raises MessageTooLarge above `max_whole`, for they go in no fragments, and NotMember.
+        """
+        self._may_send()
+        self.check_unordered(payloads)
+        lengths = list(map(len, payloads))
+        return self._unordered.extend(payloads, lengths) if self._unordered.writable else 0
+
+    def check_unordered(self, payloads: Sequence[bytes]) -> None:
+        """Raise MessageTooLarge if `send_unordered` would."""
+        largest = max(map(len, payloads), default=0)
+        if largest > self.max_whole:
+            advice = "an unordered one goes in one bundle; send it with order='total', or split it"
+            raise MessageTooLarge(largest, self.max_whole, advice)
 
     def send_large(self, payload: bytes) -> int:
         """Take a message of any size up to `max_message`, to be sent in fragments.
@@ -192,8 +211,7 @@ class Stack:
         and then nobody is called.
         """
         self._may_send()
-        if len(payload) > self.config.max_message - _CALL_HEAD:
-            raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
+        self.check_call(payload)
         for member in to or ():
             self._may_send_to(member, payload)
         return self._group.calls.call(payload, to, now)
@@ -206,9 +224,14 @@ class Stack:
         self, to: Address, number: int, payload: bytes, now: float, *, failed: bool = False
     ) -> None:
         """Reply to a call, if who has called is still a member; raises MessageTooLarge."""
-        if len(payload) > self.config.max_message - _CALL_HEAD:
-            raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
+        self.check_call(payload)
         self._group.calls.reply(to, number, payload, now, failed=failed)
+
+    def check_call(self, payload: bytes) -> None:
+        """Raise MessageTooLarge if `call` and `reply` would."""
+        most = self.config.max_message - _CALL_HEAD
+        if len(payload) > most:
+            raise MessageTooLarge(len(payload), most)
 
     def ignore_own(self) -> None:
         """Ask no more this member itself in calls of all."""
@@ -327,7 +350,7 @@ class Stack:
         group, ground = self._group, self._ground
         try:
             while group.advance(now):
-                if self._outbox.busy and not self._buffer:
+                if self._outbox.busy and not self._buffer and not self._unordered:
                     self._transmit()  # others go on meanwhile, and this member's steps come after
         except RaincheckError as problem:
             ground.out(f"{problem}; it has to join again")
@@ -418,18 +441,17 @@ class Stack:
     @property
     def writable(self) -> bool:
         """Whether `send` takes another message."""
-        open_to_all = not self._group.application.leaving and self._membership.status != "left"
-        return self._buffer.writable and open_to_all
+        return self._buffer.writable and self._takes
 
     @property
     def added(self) -> int:
         """How many messages, and fragments, have been put into the send buffer in all."""
-        return self._buffer.added
+        return self._buffer.added + self._unordered.added
 
     @property
     def bundled(self) -> bool:
-        """Whether a full bundle waits in the send buffer."""
-        return self._buffer.size >= self.config.max_bundle
+        """Whether a full bundle waits, of messages with or without order."""
+        return max(self._buffer.size, self._unordered.size) >= self.config.max_bundle
 
     @property
     def gathering(self) -> bool:
@@ -446,6 +468,15 @@ class Stack:
         return self._buffer.room if self.writable else 0
 
     @property
+    def room_unordered(self) -> int:
+        """The same of `send_unordered`."""
+        return max(0, self._unordered.room) if self._takes else 0
+
+    @property
+    def _takes(self) -> bool:
+        return not self._group.application.leaving and self._membership.status != "left"
+
+    @property
     def blocked(self) -> bool:
         """Whether a view change or a state transfer keeps this member from sending now."""
         return not self._group.flush.quiet
@@ -453,7 +484,7 @@ class Stack:
     @property
     def pending(self) -> int:
         """Messages sent and not yet delivered to this member itself."""
-        return len(self._buffer) + self._group.pending
+        return len(self._buffer) + len(self._unordered) + self._group.pending
 
     def missing(self, now: float) -> dict[Address, str]:
         """Return whom this member waits for, and for what."""

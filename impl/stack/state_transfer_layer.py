@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from raincheck.impl.flush.events import Suspect
-from raincheck.impl.messages import Address
+from raincheck.impl.messages import UNORDERED, Address
 from raincheck.impl.sequencer.events import Deliver
 from raincheck.impl.state_transfer.core import StateTransfer
 from raincheck.impl.state_transfer.events import (
@@ -76,9 +76,9 @@ from .passing import Discarded, Found, Install, Joined, Mail, Transfer, Transfer
 from .timers import NEVER
 
 
-def cut_number(view: int, delivered: int) -> int:
-    """Return the number of a cut: after so many messages of that view."""
-    return ((view & 0xFFFFF) << 40) + delivered
+def cut_number(view: int, delivered: int, unordered: int = 0) -> int:
+    """Return the number of a cut: after so many ordered and unordered messages of that view."""
+    return ((view & 0xFFFF) << 44) + ((unordered & 0xFF) << 36) + delivered
 
 
 class StateTransferLayer(Layer):
@@ -95,7 +95,8 @@ class StateTransferLayer(Layer):
         self.core.counters = self.counters
         self.max_chunk = self.config.max_bundle - HEADROOM
         self._view = 0
-        self._delivered = 0  # in this view
+        self._delivered = 0  # in this view, of the messages in the order of all
+        self._unordered = 0  # of the others
         self._wanted = False
         self._silent_at = NEVER
         self._progress: tuple[object, ...] = ()
@@ -106,7 +107,10 @@ class StateTransferLayer(Layer):
         """Handle deliveries, events of GMS, views, and the messages of UNICAST's lane STATE."""
         match event:
             case Deliver(messages, _, payloads):
-                self._delivered += messages.size
+                if messages.first == UNORDERED:
+                    self._unordered += messages.size
+                else:
+                    self._delivered += messages.size
                 passed = Discarded(messages, payloads) if self.core.discarding else event
                 self.above.up(passed, now)
             case Mail(source, body) if isinstance(body, StateBody):
@@ -124,7 +128,7 @@ class StateTransferLayer(Layer):
     def _install(self, event: Found | Joined | Install, now: float) -> None:
         placed = event.rsp.placed if isinstance(event, Joined) else event.placed
         view = placed.view
-        self._view, self._delivered = view.id.counter, 0
+        self._view, self._delivered, self._unordered = view.id.counter, 0, 0
         if isinstance(event, Joined) and event.state:
             self.core.handle(Join(event.source, view.members))
             self._noted(now)
@@ -134,7 +138,7 @@ class StateTransferLayer(Layer):
             self._do(ReceiveJoin(joiner), now)
 
     def _cut(self) -> int:
-        return cut_number(self._view, self._delivered)
+        return cut_number(self._view, self._delivered, self._unordered)
 
     def ask(self, now: float) -> None:
         """Ask for the state; raises NotEnabled while a request is under way."""

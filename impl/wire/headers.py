@@ -181,15 +181,18 @@ class UnicastAck(Struct, frozen=True, array_like=True, tag="A", gc=False):
 
 
 class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
-    """NAKACK: bundle `seqno` of the source's stream, a DATA."""
+    """NAKACK: bundle `seqno` of the source's stream: a DATA, or unordered messages of the source.
+
+    Of the latter `first` and `position` are 0: SEQUENCER numbers them not.
+    """
 
     source: Address
     seqno: Positive
     sender: Address
-    first: Positive
+    first: Count
     size: Positive
     view: Positive
-    position: Positive
+    position: Count
     clock: Count
 
 

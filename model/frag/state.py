@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from raincheck.model.machine import instance
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 
 from .handlers import Local, Rules
 
@@ -63,6 +63,7 @@ class View(NamedTuple):
     joiners: frozenset[str]
 
 
+@state
 class State(NamedTuple):
     """The global state; nodes stand at their index in `Constants.node`."""
 

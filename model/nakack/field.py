@@ -1,7 +1,8 @@
 """NAKACK as real processes run it: the parts that `spec/Nakack.tla` omits and traces show.
 
 Signs of life also leave as heartbeats of the failure detection, which announce nothing and ask for
-nothing, and a NAK names a bounded number of gaps.
+nothing, and a NAK names a bounded number of gaps. Whether a multicast is one of SEQUENCER's or of
+messages without order makes no difference to NAKACK; its records say it for other layers' sake.
 """
 
 from __future__ import annotations
@@ -28,6 +29,19 @@ class Rules(SpecRules):
     """The rules of the spec, and the bounds of the class."""
 
     gaps: int = 32
+
+
+class Multicast(NamedTuple):
+    """The application multicasts; `ordered`: it is a DATA of SEQUENCER."""
+
+    ordered: bool
+
+
+class Deliver(NamedTuple):
+    """The next multicast of `source` is passed up; `ordered`: it is a DATA of SEQUENCER."""
+
+    source: Address
+    ordered: bool
 
 
 class Beat(NamedTuple):
@@ -126,7 +140,12 @@ def _add(
         found[name] = changed
 
 
-INPUTS: Mapping[str, type[Any]] = {**model.INPUTS, "Beat": Beat}
+INPUTS: Mapping[str, type[Any]] = {
+    **model.INPUTS,
+    "Multicast": Multicast,
+    "Deliver": Deliver,
+    "Beat": Beat,
+}
 HANDLERS: Mapping[str, Callable[[Any, Local, Any], Answer]] = {
     **model.HANDLERS,
     "Beat": beat,

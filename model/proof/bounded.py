@@ -15,7 +15,7 @@ import z3
 
 from .concrete import Frame, Tables
 from .induction import Conjunct, Theory, Transition
-from .logic import Bounded, Expr, Function, Not, World, is_number
+from .logic import Bounded, Expr, Function, Not, World, declared, is_number
 
 SIZES: Final = ((2, 2), (2, 3), (3, 3))
 """Numbers of processes, and the largest number, in the order in which they are tried."""
@@ -105,21 +105,20 @@ class _Space:
         self.processes = list(range(processes))
         self.domain = _Domain(self.numbers, self.processes)
         symbols = {**theory.rigid, **theory.symbols}
-        self.functions = {name: self._declared(name, *symbols[name]) for name in symbols}
+        self.functions = {
+            name: declared(
+                name,
+                [z3.IntSort()] * len(arguments),
+                z3.BoolSort() if result == "bool" else z3.IntSort(),
+            )
+            for name, (arguments, result) in symbols.items()
+        }
         self.world = World(self.functions, Bounded(self.domain))
         self.solver = z3.SimpleSolver()
         self.solver.set("ctrl_c", False)  # Z3 would keep an interruption to itself
         self._restrict()
         for each in (*theory.axioms, *assumed):
             self._add(each.formula(self.world))
-
-    def _declared(self, name: str, arguments: Sequence[str], result: str) -> Function:
-        sort = z3.BoolSort() if result == "bool" else z3.IntSort()
-        if not arguments:
-            constant = z3.Const(name, sort)
-            return lambda: constant
-        function: Function = z3.Function(name, *(z3.IntSort() for _ in arguments), sort)
-        return function
 
     def _add(self, formula: Expr) -> None:
         if formula is not True:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import z3
 
-from .logic import SORTS, Expr, Function, Not, Patterns, Unbounded, World
+from .logic import SORTS, Expr, Function, Not, Patterns, Unbounded, World, declared
 
 TIMEOUT: Final = 10_000  # milliseconds for one obligation and one seed
 
@@ -91,16 +91,9 @@ class Theory:
         """Return the arbitrary state that proofs are about."""
         functions: dict[str, Function] = {}
         for name, (arguments, result) in {**self.rigid, **self.symbols}.items():
-            functions[name] = _declared(name, arguments, result)
+            sorts = [SORTS[kind] for kind in arguments]
+            functions[name] = declared(name, sorts, SORTS[result])
         return World(functions, Unbounded())
-
-
-def _declared(name: str, arguments: Sequence[str], result: str) -> Function:
-    if not arguments:
-        constant = z3.Const(name, SORTS[result])
-        return lambda: constant
-    function: Function = z3.Function(name, *(SORTS[kind] for kind in arguments), SORTS[result])
-    return function
 
 
 def parameters(transition: Transition) -> list[Any]:
@@ -136,8 +129,16 @@ class Attempt:
     reason: str = ""
 
 
-def obligations(theory: Theory, claims: Collection[str] | None = None) -> list[Obligation]:
-    """Return all obligations of the theory, or those about the named conjuncts only."""
+def obligations(
+    theory: Theory,
+    claims: Collection[str] | None = None,
+    transitions: Collection[str] | None = None,
+) -> list[Obligation]:
+    """Return all obligations of the theory.
+
+    `claims` leaves only those about the named conjuncts and the properties; `transitions`, of what
+    has to be kept, only what the named transitions have to keep.
+    """
     conjuncts = [each for each in theory.invariant if claims is None or each.name in claims]
     s = theory.world()
     axioms = tuple(axiom.formula(s) for axiom in theory.axioms)
@@ -148,17 +149,20 @@ def obligations(theory: Theory, claims: Collection[str] | None = None) -> list[O
         Obligation("initially", each.name, "", (*axioms, condition), _denied(each, start))
         for each in conjuncts
     ]
+    as_before = [_denied(each, s) for each in conjuncts]
     for transition in theory.transitions:
+        if transitions is not None and transition.name not in transitions:
+            continue
         chosen = parameters(transition)
         guard = transition.guard(s, *chosen)
         after = s.after(transition.updates(s, *chosen))
-        for each in conjuncts:
+        for each, before in zip(conjuncts, as_before, strict=True):
             denied = _denied(each, after)
-            if z3.is_expr(denied) and denied.eq(_denied(each, s)):
+            if z3.is_expr(denied) and denied.eq(before):
                 denied = False  # the action changes nothing that the conjunct mentions
             for case in [()] if denied is False else _cases(each, s):
-                before = (*assumed, guard, *case)
-                found.append(Obligation("kept", each.name, transition.name, before, denied))
+                known = (*assumed, guard, *case)
+                found.append(Obligation("kept", each.name, transition.name, known, denied))
     found += [
         Obligation("implied", goal.name, "", assumed, Not(goal.formula(s)))
         for goal in theory.properties

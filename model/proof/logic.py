@@ -10,6 +10,7 @@ are proved are those that are tested against the model.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import Any, Protocol, TypeAlias
 
@@ -58,6 +59,40 @@ def is_number(kind: str) -> bool:
     return bool(SORTS[kind] == z3.IntSort())
 
 
+def declared(name: str, arguments: Sequence[Any], result: Any) -> Function:
+    """Return the function of that name and these sorts; a constant takes no arguments.
+
+    Z3's own Python functions ask for all sorts at each term, which is most of the time that it
+    takes to write a formula. Here they are known, and Z3 refuses a term of another sort itself.
+    """
+    if not arguments:
+        constant = z3.Const(name, result)
+        return lambda: constant
+    declaration = z3.Function(name, *arguments, result)
+    context, count = declaration.ctx, len(arguments)
+    kind = {z3.BoolSort(): z3.BoolRef, z3.IntSort(): z3.ArithRef}.get(result, z3.ExprRef)
+
+    def term(*values: Expr) -> Expr:
+        given = [
+            value if isinstance(value, z3.ExprRef) else _constant(sort, value)
+            for sort, value in zip(arguments, values, strict=True)
+        ]
+        found = z3.Z3_mk_app(context.ref(), declaration.ast, count, _array(given))
+        return kind(found, context)
+
+    return term
+
+
+@lru_cache(maxsize=None, typed=True)
+def _constant(sort: Any, value: object) -> Any:
+    """Return the term for a Python value."""
+    return sort.cast(value)
+
+
+def _array(terms: Sequence[Expr]) -> Any:
+    return (z3.Ast * len(terms))(*(each.ast for each in terms))
+
+
 def And(*parts: Expr) -> Expr:
     """Return the conjunction; Python's own if all parts are Python values."""
     left = []
@@ -68,7 +103,8 @@ def And(*parts: Expr) -> Expr:
         else:
             left.append(part)
     if len(left) > 1:
-        return z3.And(*left)
+        context = left[0].ctx
+        return z3.BoolRef(z3.Z3_mk_and(context.ref(), len(left), _array(left)), context)
     return left[0] if left else True
 
 
@@ -82,7 +118,8 @@ def Or(*parts: Expr) -> Expr:
         else:
             left.append(part)
     if len(left) > 1:
-        return z3.Or(*left)
+        context = left[0].ctx
+        return z3.BoolRef(z3.Z3_mk_or(context.ref(), len(left), _array(left)), context)
     return left[0] if left else False
 
 

@@ -129,6 +129,8 @@ def judged(theory: Theory, names: Iterable[str], seen: Iterable[Seen]) -> dict[s
             elif promises[name] and mine.kept < ENOUGH:
                 mine.kept += 1
                 mine.stronger += theorem(world) is not True
+        if all(each.broken == 2 * ENOUGH and each.kept == ENOUGH for each in found.values()):
+            break
     return found
 
 

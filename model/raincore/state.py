@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from raincheck.model.machine import instance
 from raincheck.model.machine.instance import camel, constant
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
 
@@ -62,6 +62,7 @@ class Constants:
     keep_fences: bool = False
 
 
+@state
 class State(NamedTuple):
     """The global state; nodes stand at their index in `Constants.nodes`."""
 

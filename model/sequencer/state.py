@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from raincheck.model.machine import instance
-from raincheck.model.machine.machine import Fcn, Value, function, record
+from raincheck.model.machine.machine import Fcn, Value, function, record, state
 from raincheck.model.machine.rows import by_node
 from raincheck.model.machine.runs import Address, Intervals, Run, members_of
 
@@ -59,6 +59,7 @@ class Rsp(NamedTuple):
     table: Table
 
 
+@state
 class State(NamedTuple):
     """The global state; nodes stand at their index in `Constants.nodes`."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from raincheck.model.machine import instance
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.runs import Address
 
 from .handlers import Local, Members, Rules, Vector
@@ -68,6 +68,7 @@ class Datagram(NamedTuple):
     second: Vector
 
 
+@state
 class State(NamedTuple):
     """The global state; nodes stand at their index in `Constants.nodes`."""
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from raincheck.model.machine import instance
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
 
@@ -60,6 +60,7 @@ class Post(NamedTuple):
     fields: tuple[Any, ...]
 
 
+@state
 class State(NamedTuple):
     """The global state; nodes stand at their index in `Constants.nodes`."""
 

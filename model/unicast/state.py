@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from raincheck.model.machine import instance
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.network import Link
 from raincheck.model.machine.runs import Address
 
@@ -39,6 +39,7 @@ class Constants:
     rules: Rules
 
 
+@state
 class State(NamedTuple):
     """The global state; nodes stand at their index in `Constants.nodes`."""
 

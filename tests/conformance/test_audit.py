@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -105,11 +106,15 @@ GENERATED: dict[str, dict[str, object]] = {
 }
 
 
+STAND_IN = [sys.executable, "-I", "-S", "-c", WRITER]
+"""It needs nothing that is installed."""
+
+
 def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:
     """A process that leaves the summary of a good step."""
     results = json.dumps(results_of(plan.name))
     words = [str(out / plan.name), plan.words[0], results, digest_of(sources())]
-    return [sys.executable, "-c", WRITER, *words]
+    return [*STAND_IN, *words]
 
 
 TOOLS = examine()
@@ -127,25 +132,29 @@ def stood_in(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auditsteps, "command_of", stand_in)
 
 
-@pytest.mark.usefixtures("stood_in")
-def test_good_steps_make_a_page_that_holds_and_says_what_is_not_discharged(tmp_path: Path) -> None:
-    outcome = audit.run(arguments(tmp_path / "a"), QUIET)
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of an audit of good steps; who changes it changes a copy."""
+    folder = tmp_path_factory.mktemp("good") / "a"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "examine", lambda: TOOLS)
+        patch.setattr(auditsteps, "command_of", stand_in)
+        assert audit.run(arguments(folder), QUIET).verdict == HOLDS
+    return folder
 
-    assert outcome.verdict == HOLDS
-    page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
+
+def test_good_steps_make_a_page_that_holds_and_says_what_is_not_discharged(good: Path) -> None:
+    page = (good / "report.html").read_text(encoding="utf-8")
     assert "Everything offered is as the catalog says" in page
     assert "AccurateSuspicion" in page[: page.index("<h2>The protocols</h2>")]
     assert "SEQ-F18" in page
     assert "raincheck audit --tier quick --runs 1 --seed 7" in page
-    assert json.loads((tmp_path / "a" / "summary.json").read_text())["verdict"] == HOLDS
-    assert (tmp_path / "a" / "junit.xml").is_file()
+    assert json.loads((good / "summary.json").read_text())["verdict"] == HOLDS
+    assert (good / "junit.xml").is_file()
 
 
-@pytest.mark.usefixtures("stood_in")
-def test_the_page_needs_no_network(tmp_path: Path) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
-
-    page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
+def test_the_page_needs_no_network(good: Path) -> None:
+    page = (good / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"""(?:src|href)\s*=\s*["']?(?:https?:)?//""", page)
     assert "@import" not in page
     assert "<script" not in page
@@ -204,11 +213,8 @@ def test_an_audit_of_nothing_is_refused(tmp_path: Path) -> None:
         audit.run(arguments(tmp_path / "a", skip=every), QUIET)
 
 
-@pytest.mark.usefixtures("stood_in")
-def test_an_earlier_audit_gives_its_page_again(tmp_path: Path) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
-
-    again = audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
+def test_an_earlier_audit_gives_its_page_again(tmp_path: Path, good: Path) -> None:
+    again = audit.run(arguments(tmp_path / "b", source=good), QUIET)
 
     assert again.verdict == HOLDS
     (tmp_path / "empty").mkdir()
@@ -290,7 +296,7 @@ def without_field(plan: Plan, out: Path, **_: object) -> list[str]:
     words = [str(out / plan.name), plan.words[0], json.dumps(kept), digest_of(sources())]
     if not plan.name.startswith(("run", "conform")):
         return stand_in(plan, out)
-    return [sys.executable, "-c", WRITER, *words]
+    return [*STAND_IN, *words]
 
 
 @pytest.mark.usefixtures("stood_in")
@@ -314,13 +320,10 @@ def test_a_step_that_is_left_out_makes_the_audit_incomplete_wherever_one_looks(
     assert not sarif["invocations"][0]["executionSuccessful"]
 
 
-@pytest.mark.usefixtures("stood_in")
 def test_a_failure_in_a_step_that_is_left_out_of_an_earlier_audit_does_not_turn_it_green(
-    tmp_path: Path,
+    tmp_path: Path, good: Path
 ) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
-
-    again = audit.run(arguments(tmp_path / "b", source=tmp_path / "a", skip="generate"), QUIET)
+    again = audit.run(arguments(tmp_path / "b", source=good, skip="generate"), QUIET)
 
     assert again.exit_code == 2
 
@@ -359,7 +362,7 @@ def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(
             if each["name"] == "stable-lockstep":
                 each["verdict"] = "violated"
         words = [str(out / plan.name), "generate", json.dumps(results), digest_of(sources())]
-        return [sys.executable, "-c", WRITER, *words]
+        return [*STAND_IN, *words]
 
     monkeypatch.setattr(auditsteps, "command_of", failing)
 
@@ -404,9 +407,8 @@ def test_a_failure_that_an_interrupted_step_had_found_is_not_forgotten(
     assert {each.protocol for each in fallen if each.name.startswith("property")} == {"gms"}
 
 
-@pytest.mark.usefixtures("stood_in")
-def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
+def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path, good: Path) -> None:
+    shutil.copytree(good, tmp_path / "a")
     made = json.loads((tmp_path / "a" / "identity.json").read_text())
     made["sources"]["raincheck/spec/Flush.tla"] = "another"
     (tmp_path / "a" / "identity.json").write_text(json.dumps(made))
@@ -415,9 +417,8 @@ def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path) -
         audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
 
 
-@pytest.mark.usefixtures("stood_in")
-def test_a_step_that_was_put_in_from_elsewhere_is_refused(tmp_path: Path) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
+def test_a_step_that_was_put_in_from_elsewhere_is_refused(tmp_path: Path, good: Path) -> None:
+    shutil.copytree(good, tmp_path / "a")
     path = tmp_path / "a" / "mirror" / "summary.json"
     path.write_text(path.read_text().replace(digest_of(sources()), "0" * 64))
 
@@ -443,11 +444,8 @@ def test_a_step_made_while_the_sources_changed_makes_the_audit_inconclusive(
 # ---------------------------------------------------------------- for programs
 
 
-@pytest.mark.usefixtures("stood_in")
-def test_the_summary_is_of_the_published_form_and_says_of_what_it_speaks(tmp_path: Path) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
-
-    summary = summary_at(tmp_path / "a")
+def test_the_summary_is_of_the_published_form_and_says_of_what_it_speaks(good: Path) -> None:
+    summary = summary_at(good)
     assert summary.schema == SCHEMA
     assert summary.identity.sources["raincheck/spec/Sequencer.tla"]
     assert {"tlc", "z3", "java", "spark", "python"} <= summary.identity.tools.keys()
@@ -478,7 +476,7 @@ def test_every_finding_has_a_file_and_a_line(
             if each["name"] == "sequencer-f1-repaired":
                 each["verdict"] = "TotalOrder"
         words = [str(out / plan.name), "check", json.dumps(results), digest_of(sources())]
-        return [sys.executable, "-c", WRITER, *words]
+        return [*STAND_IN, *words]
 
     monkeypatch.setattr(auditsteps, "command_of", violated)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -509,10 +507,8 @@ def test_every_finding_has_a_file_and_a_line(
 
 
 @pytest.mark.usefixtures("stood_in")
-def test_two_audits_of_the_same_sources_differ_in_nothing(tmp_path: Path) -> None:
-    audit.run(arguments(tmp_path / "a"), QUIET)
-
-    second = audit.run(arguments(tmp_path / "b", against=tmp_path / "a" / "summary.json"), QUIET)
+def test_two_audits_of_the_same_sources_differ_in_nothing(tmp_path: Path, good: Path) -> None:
+    second = audit.run(arguments(tmp_path / "b", against=good / "summary.json"), QUIET)
 
     assert second.head["changes"] == []
     assert "nothing but times" in (tmp_path / "b" / "report.html").read_text(encoding="utf-8")

@@ -379,7 +379,7 @@ def test_nothing_delivered_is_not_a_pass(tmp_path: Path) -> None:
     assert judged.verdict == "inconclusive"
     assert judged.verdicts == {
         "GapFree": "inconclusive", "Validity": "inconclusive", "Trace": "inconclusive",
-        "Logs": "inconclusive",
+        "Logs": "inconclusive", "Unordered": "inconclusive",
     }  # fmt: skip
 
 
@@ -425,15 +425,19 @@ def test_a_broken_order_fails_the_run_and_so_do_the_logs_alone(tmp_path: Path) -
 def test_states_that_differ_in_the_end_break_the_cut(tmp_path: Path) -> None:
     record = lived(tmp_path, {"a": [1], "b": [1]}, 1)
     for member in record.lives:
-        member.state = (1, 0xABC)
+        member.state = (1, 0xABC, 0x1)
     assert judge(record, tmp_path, check=False).verdicts["SameCut"] == "holds"
 
-    record.lives[1].state = (2, 0xDEF)
+    record.lives[1].state = (1, 0xABC, 0x2)
+    judged = judge(record, tmp_path, check=False)
+    assert "b.0 1 00000abc 00000002" in "\n".join(judged.reasons)
+
+    record.lives[1].state = (2, 0xDEF, 0x1)
     judged = judge(record, tmp_path, check=False)
 
     assert judged.verdict == "violated"
     assert "SameCut is violated" in "\n".join(judged.reasons)
-    assert "b.0 2 00000def" in "\n".join(judged.reasons)
+    assert "b.0 2 00000def 00000001" in "\n".join(judged.reasons)
 
 
 def test_a_state_goes_over_whole_or_not_at_all() -> None:

@@ -11,6 +11,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE
+from raincheck.conformance.replay.replay import replay
 from raincheck.conformance.trace.recorded_walks import TRACED, recorded
 from raincheck.testing import assert_conforms
 
@@ -44,6 +45,39 @@ def test_every_edge_every_guard_and_random_runs(
     assert (coverage["reached"], coverage["actions"]) == (5, 5)
     assert (coverage["seen_false"], coverage["guards"]) == (3, 3)
     assert outcome["reproduce"] == "raincheck generate --examples 20"
+
+
+def test_one_system_is_replayed_once_whatever_is_asked_of_it(
+    toy: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name, value = next((k, v) for k, v in toy.case.constants.items() if type(v) is int)
+    twin = replace(toy.case, name="handover-twin", properties=())
+    other = replace(
+        toy.case, name="handover-other", constants={**toy.case.constants, name: value + 1}
+    )
+    cases = (toy.case, twin, other)
+    monkeypatch.setattr("raincheck.conformance.verbs.generate.load_cases", lambda: cases)
+    replayed: list[str] = []
+
+    def counted(prepared: Any, **how: Any) -> Any:
+        replayed.append(prepared.name)
+        return replay(prepared, **how)
+
+    monkeypatch.setattr("raincheck.conformance.verbs.generate.replay", counted)
+
+    code, outcome, _ = generate(capsys, tmp_path, "--examples", "0")
+
+    assert code == 0
+    found = {result["name"]: result for result in outcome["results"]}
+    assert replayed == ["handover-small", "handover-other"]
+    assert {**found["handover-twin"], "name": "handover-small"} == found["handover-small"]
+    assert found["handover-other"]["edges"] != found["handover-small"]["edges"]
+
+    assert generate(capsys, tmp_path, "--out-schedules", str(tmp_path / "walks"))[0] == 0
+    assert replayed[2:] == ["handover-small", "handover-twin", "handover-other"]
 
 
 def test_a_mismatch_is_kept_and_can_be_played_again(

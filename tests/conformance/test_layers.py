@@ -37,10 +37,12 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     group.run_until(lambda: group.in_one_view("a", "b", "c"))
     for name in "abc":
         group.send(name, [bytes(700)] * 60)
+        group.send_unordered(name, *[bytes(500)] * 200)
     group.at(0.3, lambda: group.start("d"))
     group.at(1.0, lambda: group.crash("b"))
     group.at(3.0, lambda: group.restart("b"))
     group.at(4.0, lambda: group.send("d", [bytes(700)] * 60))
+    group.at(4.2, lambda: group.send_unordered("d", bytes(500)))
     group.at(4.5, lambda: group.want_state("d"))
     group.at(5.0, lambda: group.leave("c"))
     group.run(8.0)
@@ -94,7 +96,7 @@ def test_a_cut_amid_a_view_is_the_number_of_messages_delivered_there(
     good: Path, tmp_path: Path
 ) -> None:
     def adds_one(record: Record) -> bool:
-        amid = record.get("action") == "Begin" and record["args"]["cut"] % (1 << 40) > 0
+        amid = record.get("action") == "Begin" and record["args"]["cut"] % (1 << 36) > 0
         if amid:
             for each in (record["args"], *(sent["content"] for sent in record["sent"])):
                 each["cut"] += 1
@@ -104,6 +106,25 @@ def test_a_cut_amid_a_view_is_the_number_of_messages_delivered_there(
 
     (wrong,) = [each for each in layers.promises if each.verdict == "violated"]
     assert wrong.name == "CutIsDelivered"
+
+
+@pytest.mark.parametrize(
+    ("action", "rule"),
+    [("Multicast", "SequencedIsMulticast"), ("Deliver", "ReceivedIsDelivered")],
+)
+def test_what_sequencer_has_and_has_not_is_told_apart_in_the_streams(
+    action: str, rule: str, good: Path, tmp_path: Path
+) -> None:
+    def ordered(record: Record) -> bool:
+        lies = record.get("action") == action and not record["args"]["ordered"]
+        if lies:
+            record["args"]["ordered"] = True
+        return lies
+
+    layers = next(said["layers"] for said in told(good, tmp_path / "t", "nakack", ordered))
+
+    wrong = {each.name for each in layers.promises if each.verdict == "violated"}
+    assert wrong == {rule}
 
 
 def test_a_layer_that_is_not_traced_is_named_and_holds_nothing_against_the_run(

@@ -319,7 +319,7 @@ def test_a_case_that_breaks_is_compared_as_far_as_the_check_went_and_whole_in_th
     store = Store(tmp_path / "store")
     (case,) = select(load_cases(), names=["unicast-f10-undone"])
     with Processes() as processes:
-        checker = Checker(find_java(), tlc_jar(), Options(), store, processes, graphs=True)
+        checker = Checker(find_java(), tlc_jar(), Options(), store, processes, graphs="quick")
         assert checker.ask(case).result.violated == "BoundedBuffers"
         asked = Case(case.name, case.protocol, case.module, case.configuration(), case.expected)
         whole = Comparer(store, processes).compared(asked, lambda _: None)
@@ -331,6 +331,20 @@ def test_a_case_that_breaks_is_compared_as_far_as_the_check_went_and_whole_in_th
     assert part.figures["violation_depth"] == whole.figures["violation_depth"]
     assert part.figures["states"] < whole.figures["states"]
     assert "part" not in whole.figures
+
+
+def test_a_check_keeps_the_graphs_that_a_mirror_of_its_tier_takes():
+    catalog = {case.name: case for case in load_cases()}
+    checker = Checker(find_java(), tlc_jar(), Options(), None, Processes())
+
+    def kept(name: str, tier: str) -> bool:
+        return replace(checker, graphs=tier).compared(catalog[name])
+
+    assert kept("unicast-f10-undone", "quick")
+    assert not kept("unicast-f10-undone", "")
+    assert not kept("layers-crash", "full"), "the composition has no model"
+    assert not kept("raincore-f18-altered", "quick"), "it is compared in the full tier"
+    assert kept("raincore-f18-altered", "full")
 
 
 def test_what_has_no_model_of_its_own_is_left_out_and_said(tmp_path, monkeypatch):

@@ -12,7 +12,8 @@ from raincheck.conformance.bindings.sequencer.binding import BINDING, make_core
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.replay.coverage import coverage, untried
 from raincheck.conformance.replay.damage import without
-from raincheck.conformance.replay.replay import Prepared, replay
+from raincheck.conformance.replay.probes import Probes
+from raincheck.conformance.replay.replay import Prepared, Replay, replay
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import events as impl
@@ -40,9 +41,16 @@ def prepared(name: str) -> Prepared:
     return made
 
 
+@cache
+def replayed(name: str) -> tuple[Replay, Probes]:
+    """What the real cores do on a case's walks, and which guards were seen false."""
+    probes = prepared(name).probes()
+    return replay(prepared(name), probes=probes), probes
+
+
 @pytest.mark.parametrize("name", [*REPAIRED, *UNDONE])
 def test_every_edge_of_the_case_is_taken_by_the_real_cores(name: str) -> None:
-    done = replay(prepared(name))
+    done, _ = replayed(name)
     assert done.mismatch is None, done.mismatch.text()
     assert (done.covered, done.missing) == (done.edges, [])
     assert done.actions.total() == done.edges
@@ -58,8 +66,8 @@ def test_all_actions_are_taken_and_all_guards_seen_false() -> None:
     names = [*REPAIRED, "f3-undone", "f12-repaired", "f19-repaired", "f19-contents"]
     reached, refused = Counter[str](), Counter[str]()
     for name in names:
-        probes = prepared(name).probes()
-        reached += replay(prepared(name), probes=probes).actions
+        done, probes = replayed(name)
+        reached += done.actions
         refused += probes.refused
     assert untried(BINDING, refused) == []
     cases = [CASES[f"sequencer-{name}"] for name in names]
@@ -69,8 +77,7 @@ def test_all_actions_are_taken_and_all_guards_seen_false() -> None:
 
 
 def test_an_action_or_guard_that_nothing_reaches_is_a_finding() -> None:
-    probes = prepared("f3-repaired").probes()
-    done = replay(prepared("f3-repaired"), probes=probes)
+    done, probes = replayed("f3-repaired")
     cases = [CASES["sequencer-f3-repaired"]]
     found = coverage(BINDING, cases, done.actions, probes.refused, ())
     assert found.verdict == "violated"

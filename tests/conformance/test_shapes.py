@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Struct
 
 from raincheck.conformance.bindings.conversion import ShapeError, frozen, named, plain, shaped
@@ -102,3 +104,59 @@ def test_what_is_plain_is_json_and_always_the_same() -> None:
 def test_what_is_frozen_can_be_a_key() -> None:
     assert frozen([[1], {"b": [2]}, {3}]) == ((1,), (("b", (2,)),), frozenset({3}))
     assert named(Note(3)) == {"number": 3}
+
+
+class Holder(NamedTuple):
+    inside: tuple[Body, ...]
+
+
+class Pot(Struct):
+    number: int
+
+
+class Pots(NamedTuple):
+    pots: tuple[Pot, ...]
+
+
+@pytest.mark.parametrize("wanted", [Pairs, Digest])
+def test_what_was_read_before_hides_no_value_that_only_equals_it(wanted):
+    kept = ((A, 1), (B, 0))
+    assert shaped(kept, wanted) == shaped(kept, wanted)
+
+    for equal in (((A, True), (B, 0)), ((A, 1), (B, False)), ((A, 1.0), (B, 0))):
+        assert equal == kept
+        with pytest.raises(ShapeError):
+            shaped(equal, wanted)
+
+
+@given(st.lists(st.dictionaries(st.sampled_from([A, B, "a"]), st.integers(0, 2)), max_size=6))
+def test_a_table_that_changes_is_read_anew(tables):
+    table: dict[Any, int] = {}
+    for each in tables:
+        table.clear()
+        table.update(each)
+        names = [key if isinstance(key, Address) else Address(key, 0) for key in table]
+        assert sorted(shaped(table, Pairs)) == sorted(zip(names, table.values(), strict=True))
+
+
+def test_a_record_around_one_that_changes_is_read_anew():
+    @dataclass
+    class Open:
+        to: Address
+        number: int
+
+    body = Open(A, 1)
+    first = shaped(((body,),), Holder)
+    body.number = 2
+
+    assert first == Holder((Body(A, 1),))
+    assert shaped(((body,),), Holder) == Holder((Body(A, 2),))
+
+
+def test_what_may_change_is_made_anew_for_each():
+    value = (((3,),),)
+    first, second = shaped(value, Pots), shaped(value, Pots)
+
+    first.pots[0].number = 4
+
+    assert second == Pots((Pot(3),))

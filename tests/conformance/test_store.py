@@ -174,7 +174,9 @@ def test_a_replay_rests_on_model_implementation_cases_and_seed(
 def test_a_verb_says_what_it_has_from_an_earlier_run(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     prove.add_arguments(parser)
-    given = vars(parser.parse_args(["unicast", "--property", "WindowKept", "--seeds", "1"]))
+    # Without a repair that only progress needs it still holds, and is not compared with the model.
+    words = ["unicast", "--property", "WindowKept", "--seeds", "1", "--without", "Timer"]
+    given = vars(parser.parse_args(words))
     args = argparse.Namespace(
         **given, out=tmp_path / "out", cache=tmp_path / "cache", no_cache=False, dry_run=False
     )

@@ -149,3 +149,11 @@ def test_a_trace_that_is_cut_short_and_one_that_is_not_there_fail(
         assert_conforms(tmp_path / "nowhere")
     with pytest.raises(UsageError, match="takes the cores by their names"):
         Recording(tmp_path).of("handover")
+
+
+def test_what_fails_in_lockstep_is_shortened_and_not_varied() -> None:
+    phases = lockstep_machine("gms").TestCase.settings.phases
+
+    assert Phase.generate in phases
+    assert Phase.shrink in phases
+    assert Phase.explain not in phases

@@ -282,3 +282,21 @@ def test_each_rule_is_needed(undone: str, seeds: int) -> None:
     repairs = Repairs(**{undone: False})
 
     assert any(Group(seed, repairs).findings() for seed in range(seeds))
+
+
+def test_a_sender_is_given_its_own_message_and_not_a_copy_of_it() -> None:
+    got: dict[str, bytes] = {}
+
+    def take(node: Node, batch: Batch) -> None:
+        (got[node.name],) = batch.payloads
+
+    group = Simulator(on_batch=take)
+    group.start("a", "b", founders=True)
+    large = bytes(500_000)
+    group["b"].stack.send_large(large)
+    group["b"].stack.flush(group.now)
+    group._settle(group["b"])
+    group.run(1)
+
+    assert got["b"] is large
+    assert got["a"] == large

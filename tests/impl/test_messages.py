@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.impl.messages import Address, Batch, Digest, Payloads, Run
+from raincheck.impl.messages import Address, Batch, Digest, Frame, Payloads, Run
 from raincheck.impl.stack.bundling import SendBuffer
 
 CONTENTS = st.lists(st.binary(max_size=40), max_size=30)
@@ -109,3 +109,21 @@ def test_payloads_of_one_length_are_cut_as_those_of_many_are(count, length, odd)
     assert read.part(1, max(0, count - 2)).unpack() == payloads[1:][: max(0, count - 2)]
     with pytest.raises(ValueError, match="add up"):
         Payloads(datagram + b"x", 6, len(datagram) + 1, count)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_a_payload_that_is_joined_is_what_it_would_be_if_it_were_packed(framed):
+    parts = [b"one", b"", b"two"]
+    whole = b"".join(parts)
+    joined = Payloads.joined(parts, framed=framed)
+    packed = Payloads.pack([Frame(whole) if framed else whole], framed=framed)
+
+    assert joined == packed
+    assert bytes(joined.area()) == bytes(packed.area())
+    assert (joined.size, joined.count, joined.framed) == (packed.size, 1, framed)
+    assert joined.crc() == packed.crc()
+    assert joined.unpack() == [whole]
+    assert [type(each) is Frame for each in joined.unpack()] == [framed]
+    assert joined.part(0, 1) is joined
+    if not framed:
+        assert joined.unpack()[0] is joined.unpack()[0], "it is not copied again"

@@ -9,7 +9,7 @@ import pytest
 from raincheck.impl.aio.state_callbacks import StateDesk, StateInterrupted, StateNotTransferred
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.flush.events import Suspect as Gone
-from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.messages import UNORDERED, Address, Digest, Payloads, Run, View, ViewId
 from raincheck.impl.sequencer.events import Deliver as Delivered
 from raincheck.impl.stack.application import Application as Above
 from raincheck.impl.stack.config import StackConfig
@@ -434,6 +434,8 @@ def test_the_cut_is_behind_what_was_delivered_in_this_view() -> None:
     made.up(Delivered(Run(B, 1, 3), 1, Payloads.pack([b"x"] * 3)), 0.0)
     made.up(Delivered(Run(A, 1, 2), 1, Payloads.pack([b"x"] * 2)), 0.0)
     assert made._cut() == cut_number(1, 5)
+    made.up(Delivered(Run(A, UNORDERED, 4), 1, Payloads.pack([b"x"] * 4)), 0.0)
+    assert made._cut() == cut_number(1, 5, 4)
 
     made.up(Install(PlacedView(View(ViewId(2, A), (A, B)), ())), 0.0)
     assert made._cut() == cut_number(2, 0)
@@ -455,10 +457,16 @@ def test_what_is_discarded_is_counted_and_not_reported() -> None:
 
 
 def test_cuts_of_different_views_are_different() -> None:
-    numbers = {cut_number(view, delivered) for view in range(1, 50) for delivered in range(50)}
+    numbers = {
+        cut_number(view, delivered, unordered)
+        for view in range(1, 50)
+        for delivered in range(50)
+        for unordered in range(5)
+    }
 
-    assert len(numbers) == 49 * 50
-    assert cut_number((1 << 60) - 1, (1 << 40) - 1) < 1 << 60  # what the wire takes
+    assert len(numbers) == 49 * 50 * 5
+    most = cut_number((1 << 60) - 1, (1 << 36) - 1, (1 << 60) - 1)
+    assert most < 1 << 60  # what the wire takes
 
 
 # ------------------------------------------------------------------ the desk

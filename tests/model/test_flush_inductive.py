@@ -50,7 +50,7 @@ def test_without_an_assumption_or_a_repair_a_step_fails(name: str) -> None:
     step = next(each for each in subject.transitions if each.name == transition)
     [obligation] = [
         each
-        for each in obligations(subject)
+        for each in obligations(subject, {claim}, {transition})
         if (each.claim, each.transition) == (claim, transition)
     ]
 

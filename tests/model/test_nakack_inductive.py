@@ -20,7 +20,7 @@ PROPERTIES = {
 
 def unproved(subject, seed=1, transition=None):
     """The open obligations one by one: each costs a solver's time."""
-    for each in obligations(subject):
+    for each in obligations(subject, transitions=transition and {transition}):
         wanted = transition in (None, each.transition)
         if wanted and not attempt(each, seed, 20_000).proved:
             yield each

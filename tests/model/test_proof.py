@@ -2,6 +2,9 @@
 
 from types import ModuleType
 
+import pytest
+import z3
+
 from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.claims import proof_in
 from raincheck.model.proof.induction import (
@@ -12,7 +15,7 @@ from raincheck.model.proof.induction import (
     attempt,
     obligations,
 )
-from raincheck.model.proof.logic import And, Implies, Not
+from raincheck.model.proof.logic import And, Implies, Not, declared
 from raincheck.model.proof.plain import explanation as plain_explanation
 from raincheck.model.sequencer.proof import offered as sequencer
 
@@ -55,6 +58,18 @@ def z3_or(left: object, right: object) -> object:
 
 def test_a_theory_may_have_a_kind_of_its_own() -> None:
     assert all(attempt(each, 1).proved for each in obligations(tokens(careful=True)))
+
+
+def test_a_term_of_another_sort_is_refused() -> None:
+    token = z3.Const("t", z3.DeclareSort("Token"))
+    number = declared("number", [z3.IntSort()], z3.IntSort())
+
+    assert number(number(1)).sort() == z3.IntSort()
+    for wrong in (lambda: number(token), lambda: And(number(1) == 1, token), lambda: number("one")):
+        with pytest.raises(z3.Z3Exception):
+            wrong()
+    with pytest.raises(ValueError, match="zip"):
+        number(1, 2)
 
 
 def test_its_counterexample_is_written_in_its_symbols() -> None:

@@ -37,13 +37,15 @@ BREAKS = {
 """A step that no longer keeps that conjunct without the assumption or repair."""
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow  # the audit proves the same with the same seeds
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_invariant_begins_is_kept_and_implies_what_is_promised(seed: int) -> None:
+    assert [each for each in obligations(WHOLE) if not attempt(each, seed).proved] == []
+
+
+def test_there_is_something_to_prove_for_every_promise_conjunct_and_transition() -> None:
     found = obligations(WHOLE)
 
-    left_open = [each for each in found if not attempt(each, seed).proved]
-
-    assert left_open == []
     promised = {"ConsistentHistory", "FenceUnique", "OneToken", "HeldByAll", "OneLockWhenCalm"}
     assert {each.claim for each in found if each.kind == "implied"} == promised | {
         "NothingIsMissed"
@@ -70,7 +72,7 @@ def test_without_a_repair_a_step_fails(name: str) -> None:
     step = next(each for each in subject.transitions if each.name == transition)
     cases = [
         each
-        for each in obligations(subject)
+        for each in obligations(subject, {claim}, {transition})
         if (each.claim, each.transition) == (claim, transition)
     ]
 
@@ -83,7 +85,7 @@ def test_with_several_first_tokens_the_invariant_does_not_begin() -> None:
 
     failed = {
         each.claim
-        for each in obligations(subject)
+        for each in obligations(subject, transitions=())
         if each.kind == "initially" and not attempt(each, 1).proved
     }
 

@@ -70,6 +70,8 @@ def synchrony_of_running_senders(s: World) -> Expr:
 
 def order_of_founders(s: World) -> Expr:
     def ordered(p: Expr, q: Expr, j1: Expr, j2: Expr, x1: Expr, x2: Expr) -> Expr:
+        if And(s.founder(p), is_heard(s, p, j1), is_heard(s, q, x1), j1 < j2) is False:
+            return True
         heard = And(is_heard(s, p, j1), is_heard(s, p, j2), is_heard(s, q, x1), is_heard(s, q, x2))
         same = And(_identical(s, p, j1, q, x1), _identical(s, p, j2, q, x2))
         both = And(running(s, p), running(s, q), s.founder(p), s.founder(q))

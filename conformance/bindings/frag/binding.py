@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import cache
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.impl.frag import events as frag_events
@@ -15,11 +16,17 @@ from .invariants import INVARIANTS
 from .speaks import SPEAKS
 
 
+@cache
+def repairs_of(rules: model.Rules) -> Repairs:
+    """Return the core's repairs for a case's rules; a replay makes very many cores."""
+    switches = asdict(rules)
+    del switches["window"]
+    return Repairs(**switches)
+
+
 def make_core(rules: model.Rules, local: model.Local) -> Frag:
     """Return a core in that local state: a process that is in no view yet, or a founder."""
-    switches = asdict(rules)
-    window = switches.pop("window")
-    core = Frag(Address(*local.me), window=window, repairs=Repairs(**switches))
+    core = Frag(Address(*local.me), window=rules.window, repairs=repairs_of(rules))
     if local.view:
         members = tuple(Address(*member) for member in local.members)
         core.handle(frag_events.InstallView(local.view, members))

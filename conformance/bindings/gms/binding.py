@@ -7,6 +7,7 @@ spec does.
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 from raincheck.conformance.bindings.binding import DATAGRAM, FIFO, Binding
@@ -38,10 +39,16 @@ _SHAPES: dict[str, Any] = {
 _MESSAGES = ("NewView", "ViewAck", "Install", "JoinRsp", "NotJoined", "Leave", "Excluded")
 
 
+@cache
+def repairs_of(rules: model.Rules) -> Repairs:
+    """Return the core's repairs for a case's rules; a replay makes very many cores."""
+    return Repairs(**asdict(rules))
+
+
 def make_core(rules: model.Rules, local: model.Local) -> Gms:
     """Return a member's core in that local state, with the same repairs."""
     me = Address(local.node, local.incarnation)
-    core = Gms(me, repairs=Repairs(**asdict(rules)))
+    core = Gms(me, repairs=repairs_of(rules))
     for name, wanted in _SHAPES.items():
         setattr(core, name, shaped(getattr(local, name), wanted))
     return core

@@ -87,8 +87,10 @@ def event_of(event: Any) -> Any:
     """Return the core's event for the model's input."""
     kind = getattr(core_events, type(event).__name__)
     match event:
-        case events.Multicast():
+        case events.Multicast() | field_model.Multicast():
             return kind(None, b"")
+        case field_model.Deliver(source):
+            return kind(Address(*source))
         case events.ReceiveData(sender, source, seqno, view):
             return kind(Address(*sender), Address(*source), seqno, view, None, b"")
         case events.ReceiveNak(sender, source, missing):
@@ -104,7 +106,7 @@ def event_of(event: Any) -> Any:
 
 def input_of(event: Any) -> Any:
     """Return the model's input for the core's event."""
-    kind = field_model.INPUTS[type(event).__name__]
+    kind = {**field_model.INPUTS, **model.INPUTS}[type(event).__name__]
     match event:
         case core_events.ReceiveNak(sender, source, missing):
             return kind(sender, source, _seqnos(missing))
@@ -113,6 +115,21 @@ def input_of(event: Any) -> Any:
         case core_events.Join(view, members, digest):
             return kind(view, tuple(sorted(members)), digest.entries)
     return kind(*event[: len(kind._fields)])
+
+
+def field_input_of(event: Any) -> Any:
+    """Return the input for the core's event in a real process, where multicasts have contents."""
+    match event:
+        case core_events.Multicast(content):
+            return field_model.Multicast(_ordered(content))
+        case core_events.Deliver(source, content):
+            return field_model.Deliver(ModelAddress(*source), _ordered(content))
+    return input_of(event)
+
+
+def _ordered(content: Any) -> bool:
+    """Whether what is multicast is a DATA of SEQUENCER; in a bundle without order nothing is."""
+    return content is None or bool(content.header.first)
 
 
 def output_of(effect: Any) -> Any:
@@ -228,6 +245,7 @@ BINDING = replace(
         rules=field_model.Rules,
         inputs=field_model.INPUTS,
         handlers=field_model.HANDLERS,
+        input_of=field_input_of,
         told=frozenset({"Delivered"}),
         parts=field_model.parts,
         numbers=Numbers(),

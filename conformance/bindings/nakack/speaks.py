@@ -9,6 +9,9 @@ from typing import Any, Final
 from raincheck.conformance.trace.layers.agreements import Agreement, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
 
+UNORDERED: Final = "unordered"
+"""The topic of what passes FLUSH's latch and NAKACK multicasts, and SEQUENCER does not."""
+
 
 def begins(local: Any) -> Said:
     """Return the view in which a file begins."""
@@ -54,8 +57,15 @@ SPEAKS: Final = Speaks(
         "Fetch": _fetches,
     },
     tallies={
-        "Multicast": lambda _, after: ("multicast", after.view),
-        "Deliver": lambda event, after: ("deliver", after.view, event.source),
+        "Multicast": lambda event, after: (
+            "multicast" if event.ordered else UNORDERED,
+            after.view,
+        ),
+        "Deliver": lambda event, after: (
+            "deliver" if event.ordered else "pass",
+            after.view,
+            event.source,
+        ),
     },
     tracks="stream",
     agrees=(

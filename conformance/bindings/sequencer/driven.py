@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable
+from functools import cache
 from typing import Any
 
 from raincheck.conformance.bindings.conversion import ShapeError
@@ -19,6 +20,7 @@ from raincheck.model.sequencer.member import Member
 from . import reading
 
 
+@cache
 def repairs_of(rules: Rules) -> Repairs:
     """Return the implementation's test-only switches for a case's rules, by the same names."""
     return Repairs(**dataclasses.asdict(rules))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import asdict
+from functools import cache
 from typing import Any
 
 from raincheck.conformance.bindings.binding import FIFO, Binding
@@ -34,11 +35,18 @@ ACTIONS = (
 INDICATIONS = ("GetState", "EndState", "Begun", "HandUp", "Failed", "Resume")
 
 
+@cache
+def repairs_of(rules: model.Rules) -> Repairs:
+    """Return the core's repairs for a case's rules; a replay makes very many cores."""
+    switches = asdict(rules)
+    del switches["window"]
+    return Repairs(**switches)
+
+
 def make_core(rules: model.Rules, local: model.Local) -> StateTransfer:
     """Return a member's core in that local state, with the same repairs."""
-    switches = asdict(rules)
-    window = switches.pop("window")
-    core = StateTransfer(Address(*local.address), window=window, repairs=Repairs(**switches))
+    me = Address(*local.address)
+    core = StateTransfer(me, window=rules.window, repairs=repairs_of(rules))
     for name in core_fields():
         setattr(core, name, shaped(getattr(local, name), _SHAPES[name]))
     return core

@@ -7,8 +7,11 @@ from typing import Any, Final
 from raincheck.conformance.trace.layers.agreements import Agreement, Found, Side, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
 
-_COUNT_BITS: Final = 40
-"""A cut's number is its view's, and below that many bits the messages delivered in the view."""
+_VIEW_BITS: Final = 44
+_COUNT_BITS: Final = 36
+"""Above the first so many bits of a cut is the view's number; below the second so many are the
+messages that were delivered in the view in the order of all. Between them are the unordered ones,
+of which SEQUENCER knows nothing."""
 
 
 def begins(local: Any) -> Said:
@@ -26,7 +29,7 @@ def _gone(_before: Any, event: Any, _after: Any, _outputs: Any) -> Said:
 
 
 def _cut(_before: Any, event: Any, _after: Any, _outputs: Any) -> Said:
-    yield "cut", [event.cut >> _COUNT_BITS, event.cut & ((1 << _COUNT_BITS) - 1)]
+    yield "cut", [event.cut >> _VIEW_BITS, event.cut & ((1 << _COUNT_BITS) - 1)]
 
 
 def within_deliveries(mine: Side, theirs: Side) -> Found:

@@ -18,6 +18,7 @@ from raincheck.conformance.trace.batches import Problem
 
 from .members import Member
 from .record import Record
+from .unordered import FOLDER, judge_unordered
 
 UNIFORM = ("UniformTotalOrder", "UniformAgreement")
 """Properties that cover crashed members too. They need delivery that waits for stability, which
@@ -34,14 +35,16 @@ FIRM = (
     "GapFree",
     "Validity",
     "Logs",
+    "Unordered",
     "SameCut",
 )
 """The properties that must hold. Trace: each member's events and the network relation. Logs: the
-findings in the delivery logs alone. SameCut: every member that was given the state ended with that
-of all others.
+findings in the delivery logs alone. Unordered: those in the logs of unordered messages. SameCut:
+every member that was given the state ended with that of all others.
 """
 NEEDS_TRACES = frozenset(
-    {TRACE, "TotalOrder", "Agreement", "VirtualSynchrony", "Integrity", "Fifo", "InView", "Logs"}
+    {TRACE, "TotalOrder", "Agreement", "VirtualSynchrony", "Integrity", "Fifo", "InView"}
+    | {"Logs", "Unordered"}
 )
 """Judged only if traces and logs are checked."""
 NEEDS_TWO = "SameCut"
@@ -76,6 +79,7 @@ class ClusterJudged(Judged[Record]):
             "views": self.views,
             "lives": len(self.record.lives),
             "transfers": sum(member.transfers for member in self.record.lives),
+            "unordered": sum(m.unordered.get("sent", 0) for m in self.record.lives),
             **{name: sum(m.talk.get(name, 0) for m in self.record.lives) for name in TALK},
         }
 
@@ -92,6 +96,9 @@ def judge(record: Record, folder: Path, check: bool = True) -> ClusterJudged:
     if check:
         judged.judge_traces(folder, only_shown=UNIFORM)
         _judge_by_logs_alone(judged, folder)
+        verdict, reasons = judge_unordered((folder / FOLDER).glob(f"{record.run}.*.jsonl"))
+        add(judged.verdicts, "Unordered", verdict)
+        judged.reasons += reasons
     return judged
 
 
@@ -100,8 +107,11 @@ def _judge_states(judged: ClusterJudged) -> None:
     states = {m.address: m.state for m in judged.record.survivors if m.state}
     if len(set(states.values())) > 1:
         add(judged.verdicts, "SameCut", VIOLATED)
-        found = ", ".join(f"{who} {count} {total:08x}" for who, (count, total) in states.items())
-        judged.reasons.append(f"SameCut is violated: messages and their checksum: {found}")
+        found = ", ".join(
+            f"{who} {count} {' '.join(f'{total:08x}' for total in sums)}"
+            for who, (count, *sums) in states.items()
+        )
+        judged.reasons.append(f"SameCut is violated: messages and their checksums: {found}")
     elif len(states) > 1:
         add(judged.verdicts, "SameCut", HOLDS)
 

@@ -2,8 +2,6 @@
 
 import argparse
 import asyncio
-import json
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -12,54 +10,13 @@ from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
 from raincheck.impl.messages import Batch
 
+from .log import Log
 from .state import Everything
 from .talk import Talk, due
+from .unordered import FOLDER, Unordered
 
 EVERY = 100
 """Each hundredth message is a large one."""
-
-
-class Log:
-    """The delivery log, in the format of docs/trace-format.md; each call is one write."""
-
-    def __init__(self, path: Path, member: str) -> None:
-        self._file = path.open("x", encoding="utf-8")
-        self._member = member
-        self._position = 0
-
-    def row(self, event: str, **fields: object) -> None:
-        """Append a row that is not a delivery."""
-        self._write(json.dumps({"member": self._member, "event": event, **fields}) + "\n")
-
-    def sends(self, view: int, first: int, count: int) -> None:
-        """Record the messages that are about to be sent."""
-        self._write(
-            "".join(
-                f'{{"member":"{self._member}","view":{view},"message":{number},'
-                f'"position":{number},"event":"send"}}\n'
-                for number in range(first, first + count)
-            )
-        )
-
-    def delivered(self, sender: str, view: int, numbers: list[int]) -> None:
-        """Append deliveries."""
-        first, self._position = self._position + 1, self._position + len(numbers)
-        self._write(
-            "".join(
-                f'{{"member":"{self._member}","view":{view},"sender":"{sender}",'
-                f'"message":{number},"position":{position}}}\n'
-                for position, number in enumerate(numbers, first)
-            )
-        )
-
-    def close(self) -> None:
-        """Record that the log is complete."""
-        self.row("end", position=self._position)
-        self._file.close()
-
-    def _write(self, text: str) -> None:
-        self._file.write(text)
-        self._file.flush()
 
 
 class Node(Duties):
@@ -74,7 +31,10 @@ class Node(Duties):
         self._speaking = asyncio.Event()
         self._channel = channel
         self._everything = everything
-        self._log = Log(args.deliveries / f"{args.run}.{me}.jsonl", me)
+        name = f"{args.run}.{me}.jsonl"
+        self._log = Log(args.deliveries / name, me)
+        log = Log(args.deliveries.parent / FOLDER / name, me)
+        self._unordered = Unordered(me, log, everything)
 
     async def work(self) -> None:
         """Deliver, send, report; return after a graceful leave."""
@@ -88,13 +48,14 @@ class Node(Duties):
             self.stopping.set()
             await self._channel.leave(timeout=self.args.leave_timeout)
             await deliver
-            self._log.close()
+            for log in self._logs:
+                log.close()
             self.write(self.progress())
             state = self._everything
             tell(
                 "left",
                 counters=self._channel.counters,
-                state=[state.count, state.sum],
+                state=[state.count, state.sum, state.unordered],
                 transfers=state.transfers,
                 talk=self._talk.counts,
             )
@@ -105,7 +66,8 @@ class Node(Duties):
 
     async def _views(self) -> None:
         async for view in self._channel.views():
-            self._log.row("view", view=view.id.counter)
+            for log in self._logs:
+                log.row("view", view=view.id.counter)
             members = [str(member) for member in view.members]
             tell("view", view=view.id.counter, members=members)
 
@@ -113,6 +75,8 @@ class Node(Duties):
         async for batch in self._channel.batches():
             if batch.unicast:
                 self._talk.heard(batch)
+            elif batch.unordered:
+                self._unordered.took(batch)
             else:
                 self._take(batch)
         self.ending.set()
@@ -149,6 +113,7 @@ class Node(Duties):
     async def send(self, count: int) -> None:
         """Send the next messages at once."""
         numbers = range(self.sent + 1, self.sent + count + 1)
+        await self._unordered.send(self._channel)
         self._log.sends(self._channel.view.id.counter, numbers[0], count)
         await self._channel.send_many(self.payloads(numbers))
         self.sent += count
@@ -160,5 +125,10 @@ class Node(Duties):
         return large if large and number % EVERY == 0 else super().size_of(number)
 
     def progress(self) -> dict[str, Any]:
-        """Return how far it has sent and delivered."""
-        return {"sent": self.sent, "highest": dict(self.highest)}
+        """Return how far it has sent and delivered, in order and without."""
+        unordered = {"sent": self._unordered.sent, "highest": dict(self._unordered.highest)}
+        return {"sent": self.sent, "highest": dict(self.highest), "unordered": unordered}
+
+    @property
+    def _logs(self) -> tuple[Log, Log]:
+        return self._log, self._unordered.log

@@ -18,7 +18,10 @@ class Member(Life):
     joined_in: int = 0
     """Its first view."""
     state: tuple[int, ...] = ()
-    """The final state of its application: the number of messages, and their checksum."""
+    """The final state of its application: the number of messages, their checksum, and that of the
+    unordered ones."""
+    unordered: dict[str, Any] = field(default_factory=dict)
+    """How many unordered messages it has "sent", and the "highest" that it has of each member."""
     transfers: int = 0
     """How often it was given a state."""
     talk: dict[str, int] = field(default_factory=dict)
@@ -33,6 +36,7 @@ class Member(Life):
                 self.joined = True
             case "progress":
                 self.sent, self.highest = event["sent"], event["highest"]
+                self.unordered = event["unordered"]
             case "left":
                 self.counters = event["counters"]
                 self.state, self.transfers = tuple(event["state"]), event["transfers"]

@@ -7,6 +7,7 @@ from raincheck.conformance.field.record import RunRecord, RunSettings, cut_last_
 
 from .faults import Fault
 from .members import Member
+from .unordered import FOLDER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,9 +39,10 @@ class Record(RunRecord[Fault, Member]):
         """Complete the delivery logs too: cut half-written lines, record who crashed."""
         # Written out, because a dataclass with slots is another class than super() knows.
         killed = RunRecord.collect(self, folder)
-        for member in killed:
-            cut_last_line(folder / "deliveries" / f"{self.run}.{member.address}.jsonl")
-        if killed:
-            rows = [{"member": member.address, "event": "crash"} for member in killed]
-            write_rows(folder / "deliveries" / f"{self.run}.faults.jsonl", rows)
+        rows = [{"member": member.address, "event": "crash"} for member in killed]
+        for logs in (folder / "deliveries", folder / FOLDER):
+            for member in killed:
+                cut_last_line(logs / f"{self.run}.{member.address}.jsonl")
+            if killed:
+                write_rows(logs / f"{self.run}.faults.jsonl", rows)
         return killed

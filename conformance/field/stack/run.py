@@ -13,6 +13,7 @@ from raincheck.conformance.field.run import Run, shared_options
 from .faults import CHANGES, COORDINATOR, Fault, make_plan
 from .members import Member, Members
 from .record import Record, Settings
+from .unordered import FOLDER
 
 MOST_EXCLUDED = 10
 """The number of times that a member may be suspected before the run is given up."""
@@ -25,7 +26,7 @@ class ClusterRun(Run[Record, Member]):
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
         record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
-        super().__init__(record, folder, "traces", "deliveries")
+        super().__init__(record, folder, "traces", "deliveries", FOLDER)
         self.settings = settings
         self.members = Members(self.home)
         self._names = [name_of(number) for number in range(settings.members)]
@@ -105,7 +106,14 @@ class ClusterRun(Run[Record, Member]):
         )
 
     def _all_delivered(self) -> bool:
-        return self._is_settled() and super()._all_delivered()
+        here = self.members.in_group
+        unordered = all(
+            member.unordered["highest"].get(other.address, 0) >= other.unordered["sent"]
+            for member in here
+            for other in here
+            if other.unordered and member.unordered and other.unordered["sent"]
+        )
+        return self._is_settled() and unordered and super()._all_delivered()
 
     # ------------------------------------------------------------------ faults
 

@@ -12,16 +12,17 @@ from functools import cached_property
 from itertools import groupby
 from math import inf
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from raincheck.conformance.trace.causality import HappensBefore
-from raincheck.conformance.trace.channels_compared import Compared
-from raincheck.conformance.trace.columns import ends_of
 from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.layers.speaks import Statement
 from raincheck.conformance.trace.records import Address
+
+if TYPE_CHECKING:
+    from raincheck.conformance.trace.channels_compared import Compared
 
 
 class Span(NamedTuple):
@@ -60,6 +61,9 @@ class Moments:
     @cached_property
     def order(self) -> HappensBefore[Address]:
         """The order of events: those that happened before others."""
+        # It brings NumPy, which a process that only records does without.
+        from raincheck.conformance.trace.columns import ends_of
+
         origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
         for channel, each in self._compared.items():
             sender, receiver = ends_of(channel)

@@ -7,12 +7,11 @@ through which the other one went, no earlier than the digest before.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
 
 from raincheck.conformance.trace.findings import FileReport
 
@@ -126,15 +125,18 @@ def _alike(one: Any, other: Any) -> bool:
     return isinstance(one, list) and isinstance(other, list) and one[:1] == other[:1]
 
 
-def counted(mine: Side, theirs: Side) -> Found:
+def counted(mine: Side, theirs: Side, also: str = "") -> Found:
     """Both have counted the same events, in each view that both of them have left, or ended in.
 
-    What is counted begins with the topic and the view's number.
+    What is counted begins with the topic and the view's number. `also`: another topic of theirs,
+    whose events count together with those of the first.
     """
     ended = mine.whole and theirs.whole
     left = {number for number, _ in _views(mine.report)[:-1]}
     left &= {number for number, _ in _views(theirs.report)[:-1]}
     ours, others = _tally(mine), _tally(theirs)
+    for what, count in (_tally(theirs._replace(topic=also)) if also else {}).items():
+        others[what] = others.get(what, 0) + count
     clashes, compared = [], 0
     for what in sorted(ours.keys() | others.keys()):
         number = int(what.split(" ")[0])
@@ -194,8 +196,8 @@ _Columns: TypeAlias = tuple[Sequence[int], Sequence[int], Sequence[int]]
 
 
 def _columns(packed: bytes) -> _Columns:
-    rows = np.frombuffer(packed, dtype=np.int64).reshape(-1, TRACK_ROW)
-    return tuple(np.ascontiguousarray(rows[:, column]).data for column in range(TRACK_ROW))  # type: ignore[return-value]
+    rows = array("q", packed)
+    return tuple(memoryview(rows[column::TRACK_ROW]) for column in range(TRACK_ROW))  # type: ignore[return-value]
 
 
 def _entries(digest: Any) -> Iterator[tuple[str, int]]:

@@ -20,7 +20,7 @@ EXTENDS Sequencer
 VARIABLE at
 
 TraceRanking == <<{ranking}>>
-TracePayload == {{}}
+TracePayload(n) == {{}}
 
 \\* One record per event, in the order of the clocks: action, node, the channel's other end,
 \\* and the view, seqno and received messages that were recorded after it.

@@ -1,0 +1,47 @@
+"""The delivery log of a member of a run, in the format of docs/trace-format.md."""
+
+import json
+from pathlib import Path
+
+
+class Log:
+    """The delivery log, in the format of docs/trace-format.md; each call is one write."""
+
+    def __init__(self, path: Path, member: str) -> None:
+        self._file = path.open("x", encoding="utf-8")
+        self._member = member
+        self._position = 0
+
+    def row(self, event: str, **fields: object) -> None:
+        """Append a row that is not a delivery."""
+        self._write(json.dumps({"member": self._member, "event": event, **fields}) + "\n")
+
+    def sends(self, view: int, first: int, count: int) -> None:
+        """Record the messages that are about to be sent."""
+        self._write(
+            "".join(
+                f'{{"member":"{self._member}","view":{view},"message":{number},'
+                f'"position":{number},"event":"send"}}\n'
+                for number in range(first, first + count)
+            )
+        )
+
+    def delivered(self, sender: str, view: int, numbers: list[int]) -> None:
+        """Append deliveries."""
+        first, self._position = self._position + 1, self._position + len(numbers)
+        self._write(
+            "".join(
+                f'{{"member":"{self._member}","view":{view},"sender":"{sender}",'
+                f'"message":{number},"position":{position}}}\n'
+                for position, number in enumerate(numbers, first)
+            )
+        )
+
+    def close(self) -> None:
+        """Record that the log is complete."""
+        self.row("end", position=self._position)
+        self._file.close()
+
+    def _write(self, text: str) -> None:
+        self._file.write(text)
+        self._file.flush()
