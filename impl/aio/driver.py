@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from time import monotonic
 
 from raincheck.impl.asking.desk import Desk
 from raincheck.impl.flush.events import LatchOpened
@@ -21,6 +22,7 @@ from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
 from .events import view_change
+from .gathering import IDLE, Gathering
 from .shell import Shell
 
 _log = logging.getLogger("raincheck")
@@ -40,13 +42,15 @@ class Driver(Shell[Report]):
         super().__init__(stack, transport, report, soon=stack.flush, desk=desk)
         self.stack = stack
         self._writer = writer
+        self._gathering = Gathering()
+        self._wanted = False  # a run, since the last one
+        self._left_at = 0.0  # when the last one was
+        self._running = False
         stack.tells_refused(lambda: transport.refused)
+        stack.tells_ready(self._transmit)
 
     def send(self, payloads: Sequence[bytes]) -> int:
-        """Hand payloads to the stack, which takes as many of the first ones as it has room for.
-
-        Nothing leaves before the caller yields to the loop; then all of it leaves together.
-        """
+        """Hand payloads to the stack, which takes as many of the first ones as it has room for."""
         taken = self.stack.send_many(payloads)
         self.run_soon()
         return taken
@@ -56,6 +60,49 @@ class Driver(Shell[Report]):
         taken = self.stack.send_unordered(payloads)
         self.run_soon()
         return taken
+
+    def run_soon(self) -> None:
+        """Run the stack now if it has not been for a moment, else when the loop's round is over.
+
+        Under load what the next rounds bring is waited for, too, up to a bundle (`gathering.py`).
+        """
+        self._wanted = True
+        idle = self._soon is None and monotonic() - self._left_at > IDLE and not self._running
+        if idle:
+            self._run_wanted()
+            self._gathering.left(self.stack.added)
+        else:
+            self._look_later()
+
+    @property
+    def runs_soon(self) -> bool:
+        """Whether the stack will be run when this round of the loop, or one soon, is over."""
+        return self._wanted and self._soon is not None
+
+    def _look_later(self) -> None:
+        if self._soon is None and not self._closed:
+            self._soon = self._loop.call_soon(self._fired_soon)
+            self._soon_since = monotonic()
+
+    def _fired_soon(self) -> None:
+        self._soon = None
+        stack, gathering = self.stack, self._gathering
+        waited = stack.gathering
+        now = monotonic()
+        stack.gathering = gathering.waits(stack.added, now)
+        if stack.gathering:
+            self._look_later()
+            if stack.bundled:
+                gathering.begin(now)
+                self._run(self._step_soon)
+        elif gathering.grew or waited or self._wanted:
+            self._run_wanted()
+            self._look_later()
+
+    def _run_wanted(self) -> None:
+        self._wanted = False
+        self._left_at = monotonic()
+        self._run(self._step_soon)
 
     @property
     def counters(self) -> dict[str, int]:
@@ -99,6 +146,7 @@ class Driver(Shell[Report]):
     def _run(self, step: Callable[[float], None]) -> None:
         if self._closed:
             return
+        self._running = True
         try:
             step(self._loop.time())
             self._settle()
@@ -109,6 +157,8 @@ class Driver(Shell[Report]):
             me = self.address
             _log.error("member %s stops: a defect in the stack", me, exc_info=problem)
             self.stop(f"{me} stopped at a defect in the stack: {problem!r}", problem)
+        finally:
+            self._running = False
 
     def _say_if_alone(self, view: View) -> None:
         """Warn of a group that was founded although there is somebody to ask."""
@@ -138,15 +188,19 @@ class Driver(Shell[Report]):
         why = f": {left.reason}" if left.reason else ""
         _log.info("%s is out of group %r%s", self.address, group, why)
 
-    def _settle(self) -> None:
-        stack, transport = self.stack, self.transport
-        for out in stack.poll_datagrams():
+    def _transmit(self) -> None:
+        transport = self.transport
+        for out in self.stack.poll_datagrams():
             if out.multicast:
                 transport.multicast(out.data, out.to)
             elif out.to:
                 transport.send(out.data, out.to[0])
             else:
                 transport.broadcast(out.data)
+
+    def _settle(self) -> None:
+        stack = self.stack
+        self._transmit()
         for report in stack.poll_reports():
             if isinstance(report, Dropped):
                 self._warn_of(report)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import islice
 from operator import length_hint
 from time import monotonic
 from typing import NamedTuple
@@ -22,11 +23,11 @@ from raincheck.impl.errors import NotMember, RaincheckError
 from raincheck.impl.messages import Batch, Message
 
 from .events import Event, MessageOrEvent, Request, ViewChange
-from .waiting import TURN, Signal
+from .waiting import TURN, Pace, Signal
 
 _EVENT = 256
 """Bytes that an event counts for in the inbox."""
-
+_NONE: Iterator[Message] = iter(())
 
 SUPERSEDED = "it was given the group's state, which contains the call"
 """The reason why a member does not answer a call that waits when it is given the group's state."""
@@ -57,6 +58,8 @@ class Inbox:
         """Whether the application reads events, and not messages alone."""
         self._view: ViewChange | None = None  # the last one that the application has come to
         self._current: Iterator[Message] = iter(())
+        self._few = _NONE  # the next ones of them, before the clock is asked
+        self._pace = Pace()
         self._arrived = Signal()
         self._idle = Signal()
         self._handed = False  # the application may still be handling what it took
@@ -84,6 +87,10 @@ class Inbox:
     def taken_by(self, task: asyncio.Task[object] | None) -> bool:
         """Whether that task takes the messages."""
         return task is not None and self._taker is task
+
+    def look(self) -> None:
+        """Ask the clock again at the next message, for time has passed."""
+        self._few = _NONE
 
     def idle(self) -> float:
         """Return for how many seconds, within a turn, the application has asked for nothing."""
@@ -147,15 +154,23 @@ class Inbox:
         return self
 
     async def __anext__(self) -> Message:
-        if monotonic() > self._turn_ends:
-            await self._let_go()
-        for message in self._current:
+        for message in self._few:
             return message
-        batch = await self._take()
-        if batch is None:
-            raise StopAsyncIteration
-        self._current = iter(list(batch))  # its length tells `tell` whether there is more to take
-        return next(self._current)
+        return await self._next_message()
+
+    async def _next_message(self) -> Message:
+        """Return the next message, and prepare that a few more are taken quickly."""
+        now = monotonic()
+        if now > self._turn_ends:
+            await self._let_go()
+        while True:
+            for message in self._current:
+                self._few = islice(self._current, self._pace.next(now))
+                return message
+            batch = await self._take()
+            if batch is None:
+                raise StopAsyncIteration
+            self._current = iter(list(batch))  # its length tells `tell` whether there is more
 
     async def batch(self) -> Batch | None:
         """Return the next batch, None after the last one."""
@@ -195,6 +210,7 @@ class Inbox:
         """
         waiting_now, self._batches = self._batches, deque()
         self._current = iter([message for message in self._current if message.unicast])
+        self._few = _NONE
         self.size = 0
         for each in waiting_now:
             if isinstance(each, Batch):

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from raincheck.impl.errors import NotMember, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Address
 from raincheck.impl.stack.calls import Replies
+from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.stack import Stack
 
 from .calls import CallDesk
@@ -22,7 +23,7 @@ from .connected import Connected
 from .driver import Driver
 from .inbox import Inbox
 from .payloads import Payload, all_as_bytes, as_bytes
-from .waiting import Turns
+from .waiting import Pace, Turns
 
 Order: TypeAlias = Literal["total", "none"]
 """Whether messages to all have a place in the order of all."""
@@ -42,10 +43,15 @@ class Sending(Connected[Driver]):
         self._turns = Turns()
         self._turns_unordered = Turns()
         self._turns_to: dict[Address, Turns] = {}
+        # What may be sent at once, until the stack is run or somebody sends in another way.
+        self._allowed = 0  # messages
+        self._most = 0  # bytes of each
+        self._pace = Pace()
 
     def _send_by(self, stack: Stack, driver: Driver, config: ChannelConfig) -> None:
         """Send by that stack from now on."""
         self._stack, self._driver = stack, driver
+        self._put = stack.send_unasked
         self._calls = CallDesk(stack, driver, self._inbox, config.on_call)
         driver.on_settled = self._let_go
 
@@ -76,11 +82,21 @@ class Sending(Connected[Driver]):
         order, ValueError for another order, or one with `to`, and TypeError for what is not like
         bytes.
         """
-        payload = as_bytes(payload)
-        if order != "total":
-            _check(order, to)
-            await self._send_unordered((payload,), len(payload) + 4, timeout)
+        ordinary = to is None and order == "total"
+        if self._allowed and ordinary and type(payload) is bytes and len(payload) <= self._most:
+            self._allowed -= 1
+            self._put(payload)
             return
+        content = as_bytes(payload)
+        if order == "total":
+            await self._send(content, to, timeout)
+            return
+        _check(order, to)
+        await self._send_unordered((content,), len(content) + 4, timeout)
+
+    async def _send(self, payload: bytes, to: Address | None, timeout: float | None) -> None:
+        """Send a message after a look at everything that may be in its way."""
+        self._allowed = 0
         if self._left is not None:
             self._alive()
         if to is not None:
@@ -98,6 +114,14 @@ class Sending(Connected[Driver]):
             await self._room(len(payload) + 4, timeout)
         self._stack.send(payload)
         self._driver.run_soon()
+        few = self._pace.next(self._driver.now)
+        if few and self._driver.runs_soon and not self._turns.taken:
+            self._most = self._stack.allowance(few)
+            self._allowed = few if self._most else 0
+
+    def _end(self, left: Left) -> None:
+        self._allowed = 0
+        super()._end(left)
 
     async def send_many(
         self,
@@ -112,6 +136,7 @@ class Sending(Connected[Driver]):
         and the errors are those of `send`.
         """
         messages = all_as_bytes(payloads)
+        self._allowed = 0
         self._alive()
         if order != "total":
             _check(order, None)
@@ -187,6 +212,7 @@ class Sending(Connected[Driver]):
         content = as_bytes(payload)
         asked = None if to is None else (to,) if isinstance(to, Address) else tuple(set(to))
         ends = None if timeout is None else self._driver.now + timeout
+        self._allowed = 0
         self._alive()
         if asked == ():
             return Replies()
@@ -254,8 +280,11 @@ class Sending(Connected[Driver]):
 
     def _let_go(self) -> None:
         """Let senders go on for which there is room; all of them once the member has ended."""
+        self._allowed = 0
+        self._inbox.look()
         over = self._left is not None
-        self._turns.let_go(float("inf") if over else self._stack.room)
+        if self._turns.taken:
+            self._turns.let_go(float("inf") if over else self._stack.room)
         self._turns_unordered.let_go(float("inf") if over else self._stack.room_unordered)
         for to, turns in list(self._turns_to.items()):
             gone = over or to not in self._stack.members

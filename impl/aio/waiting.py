@@ -9,6 +9,28 @@ TURN = 0.002
 """Seconds after which a task that never has to wait lets the loop do its other duties."""
 
 
+_STEPS = 32  # the most steps between two looks at the clock
+
+
+class Pace:
+    """Says how many steps a task may take before the clock is asked again.
+
+    As many as take little time: none while the application does much between them.
+    """
+
+    __slots__ = ("_asked", "_steps")
+
+    def __init__(self) -> None:
+        self._asked = 0.0
+        self._steps = 0
+
+    def next(self, now: float) -> int:
+        """Return how many steps may be taken after the one at `now`."""
+        self._steps = min(2 * self._steps + 1, _STEPS) if now - self._asked < TURN / 4 else 0
+        self._asked = now
+        return self._steps
+
+
 class Signal:
     """Wakes all who wait for it at this moment; remembers nothing."""
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from raincheck.impl.messages import Address, Batch
 from raincheck.impl.sequencer.events import Deliver, Leave, Stop
-from raincheck.impl.wire.headers import Leaving
+from raincheck.impl.wire.headers import Lane, Leaving
 
 from .layer import Ground, Layer
 from .passing import Drain, Found, Install, Joined
@@ -61,6 +61,9 @@ class Application(Layer):
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 departures = event.departures if isinstance(event, Install) else ()
                 self.ground.reports.append(ViewInstalled(placed.view, departures))
+
+    def waits(self, lane: Lane) -> None:
+        """Ignore it: this stack has no layer that pulls that lane."""
 
     @property
     def pausing(self) -> bool:

@@ -67,9 +67,13 @@ class CallsLayer(Layer):
 
     def up(self, event: Any, now: float) -> None:
         """Take requests and replies out of what is delivered; see who leaves."""
+        if type(event) is Deliver:
+            if event.payloads.framed:
+                self._deliver(*event, now)
+            else:
+                self.above.up(event, now)
+            return
         match event:
-            case Deliver(run, view, payloads) if payloads.framed:
-                self._deliver(run, view, payloads, now)
             case Discarded(run, payloads):
                 self._discard(run, payloads, now)
             case Found() | Joined() | Install():

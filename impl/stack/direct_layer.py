@@ -23,11 +23,11 @@ from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Frame, Payloads, Run, View
 from raincheck.impl.sequencer.events import Deliver
 from raincheck.impl.wire.datagrams import HEADROOM
-from raincheck.impl.wire.headers import MESSAGES, MessageBody
+from raincheck.impl.wire.headers import MESSAGES, Lane, MessageBody
 
 from .frames import FRAGMENT_HEAD, FragmentFrame, cut, decode, encode
 from .layer import Ground, Layer, Taken
-from .passing import Ending, Found, Install, Joined, ToMember, Waits
+from .passing import Ending, Found, Install, Joined, ToMember
 
 
 class Queue:
@@ -185,10 +185,11 @@ class DirectLayer(Layer):
     # ------------------------------------------------------------------ receiving
 
     def up(self, event: Any, now: float) -> None:
-        """Handle views, and the news that messages wait."""
+        """Handle views, and the end of connections."""
+        if type(event) is Deliver:
+            self.above.up(event, now)
+            return
         match event:
-            case Waits(lane) if lane == MESSAGES:
-                self._waits = self.stirred = True
             case Ending():
                 while self.membership.running and self._take_next(now):
                     pass
@@ -201,6 +202,13 @@ class DirectLayer(Layer):
                     self._take(each, now)
             case _:
                 self.above.up(event, now)
+
+    def waits(self, lane: Lane) -> None:
+        """Note that messages wait to be taken."""
+        if lane == MESSAGES:
+            self._waits = self.stirred = True
+        else:
+            self.above.waits(lane)
 
     def _install(self, view: View) -> None:
         self._view, self._members = view.id.counter, view.members

@@ -149,10 +149,13 @@ class FragLayer(Layer):
 
     def up(self, event: Any, now: float) -> None:
         """Take frames out of what SEQUENCER delivers; begin anew with a view that has joiners."""
+        if type(event) is Delivered:
+            if event.payloads.framed:
+                self._take(*event, now)
+            else:
+                self.above.up(event, now)
+            return
         match event:
-            case Delivered(run, view, payloads) if payloads.framed:
-                self._take(run, view, payloads, now)
-                return
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 (number, _), members, joiners = placed.view

@@ -64,8 +64,14 @@ class Group:
         self._floor, self.application = Floor(ground), Application(ground)
         piled([self._floor, *self.layers, self.application])
         self._stepping = self._having("step")
-        self._acknowledging = self._having("acknowledge")
         self._timed = self._having("deadline")
+        self._deadlines = {
+            status: [layer.deadline for layer in layers] for status, layers in self._timed.items()
+        }
+        self._acknowledging = {
+            status: [layer.acknowledge for layer in layers]
+            for status, layers in self._having("acknowledge").items()
+        }
         ground.drained = self._drained
         ground.unsent = self._unsent
         self._takes: dict[type[Any], Callable[[Any, Any, bytes, float], None]] = {}
@@ -127,8 +133,8 @@ class Group:
         the answer may be waiting in the socket.
         """
         if not self.membership.over:
-            for layer in self._acknowledging[self.membership.status]:
-                layer.acknowledge(now)
+            for acknowledge in self._acknowledging[self.membership.status]:
+                acknowledge(now)
         for layer in self.layers:
             if layer.indications:
                 self.ground.reports += layer.poll()
@@ -137,17 +143,16 @@ class Group:
         """Return when the next timer is due."""
         if self.membership.over:
             return self.application.deadline()
-        return min([layer.deadline() for layer in self._timed[self.membership.status]])
+        return min([deadline() for deadline in self._deadlines[self.membership.status]])
 
     def handle_timer(self, now: float) -> None:
-        """Let the layers handle their timers if one is due."""
-        if self.deadline() > now:
-            return
+        """Let the layers handle their timers that are due."""
         if self.membership.over:
             self.application.handle_timer(now)
             return
         for layer in self._timed[self.membership.status]:
-            layer.handle_timer(now)
+            if layer.deadline() <= now:
+                layer.handle_timer(now)
 
     # ------------------------------------------------------------------ to look at
 

@@ -72,6 +72,8 @@ class Ground:
         """The application's messages that no layer has taken yet."""
         self.unordered = SendBuffer(config.send_buffer)
         """The same, of those without a place in the order of all."""
+        self.gathering = False
+        """Whether less than a bundle in `buffer` is to wait for more."""
         self.stateless = False
         """Whether the application waits for the state, which comes before all that it is sent."""
         self.holding: set[str] = set()
@@ -149,6 +151,10 @@ class Layer:
     def pass_up(self, bundle: Bundle, now: float) -> None:
         """Handle a multicast from below, or pass it on; each sender's come in order."""
         self.above.pass_up(bundle, now)
+
+    def waits(self, lane: Lane) -> None:
+        """Note that a message of that lane waits to be pulled, or pass it on."""
+        self.above.waits(lane)
 
     def down(self, event: Any, now: float) -> None:
         """Handle an event from above, or pass it on."""
@@ -261,6 +267,7 @@ class Floor(Layer):
             self.above.up(event, now)
 
 
+_TOLD = ("pass_up", "waits")
 _ASKED = (
     "send",
     "pull",
@@ -285,5 +292,6 @@ def piled(layers: Sequence[Layer]) -> None:
             if getattr(type(layer), name) is getattr(Layer, name):
                 setattr(layer, name, getattr(layer.below, name))
     for layer in reversed(layers[:-1]):
-        if type(layer).pass_up is Layer.pass_up:
-            layer.pass_up = layer.above.pass_up  # type: ignore[method-assign]
+        for name in _TOLD:
+            if getattr(type(layer), name) is getattr(Layer, name):
+                setattr(layer, name, getattr(layer.above, name))

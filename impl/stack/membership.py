@@ -49,4 +49,6 @@ class Membership:
         """Whether `who` is a member of this view, or of one that is about to be installed."""
         if self.excluded:
             return False
-        return who in self.members or any(who in view.members for view in self.held)
+        if self.view is not None and who in self.view.members:
+            return True
+        return any(who in view.members for view in self.held)

@@ -99,6 +99,7 @@ class NakackLayer(Layer):
             case FetchStreams(fetches):
                 self.fetch(fetches, now)
                 self._fetches = fetches
+                self.stirred = True
             case Drain():
                 self.sending.drain(now)
             case _:
@@ -112,6 +113,7 @@ class NakackLayer(Layer):
         holding = self.ground.holding
         while not holding and (bundle := self.deliver()) is not None:
             self.above.pass_up(bundle, now)
+        self.stirred = bool(self._ready or self._fetches)
         return False
 
     # ------------------------------------------------------------------ sending
@@ -143,9 +145,13 @@ class NakackLayer(Layer):
         effects = core.handle(Multicast(Bundle(header, data.payloads, raw), raw))
         self.sending.sent(len(raw))
         self._ready[self.me] = None
+        self.stirred = True
         for effect in effects:
             assert isinstance(effect, Data)
-            self.outbox.multicast(raw, effect.to)
+            to = effect.to
+            if run.sender in to:  # whose message it is waits for it: it has not left more room
+                to = (run.sender, *[member for member in to if member != run.sender])
+            self.outbox.multicast(raw, to)
             self.sending.timer.start_if_idle(now)
 
     # ------------------------------------------------------------------ receiving
@@ -161,10 +167,12 @@ class NakackLayer(Layer):
         if stream is None or (dropped and dropped != "beyond_multicast_window"):
             return
         if stream.arrived > arrived:
-            self.reading.stop_asking(source)  # `_look` restarts it if something is still missing
-        self.reading.look(source, now)
+            self.reading.stop_asking(source)  # `look` restarts it if something is still missing
+        if stream.heard > stream.arrived:
+            self.reading.look(source, now)
         if not dropped:
             self._ready[source] = None
+            self.stirred = True
 
     def receive_alive(self, alive: headers.Alive, now: float) -> None:
         """Handle a sign of life: it announces the source's stream, and acknowledges this one's."""
@@ -265,6 +273,7 @@ class NakackLayer(Layer):
     def _read(self, view: View) -> None:
         self.reading.install(view)
         self._ready = dict.fromkeys(view.members)
+        self.stirred = True
 
     def freeze(self, gone: Iterable[Address]) -> Digest:
         """Freeze these streams; return how far they and the departed ones have arrived."""

@@ -2,7 +2,6 @@
 
 up       Found, Joined, Install     a view, from the bottom: whoever is below knows it first
          Mail                       a message of UNICAST's lanes CONTROL and STATE
-         Waits                      a message of another lane waits to be taken (`pull`)
          Ending                     connections end: what waits there can be taken once more
          Discarded                  messages that are in the state which this member will get
          Deliver                    messages for the application, in the order of all
@@ -33,7 +32,6 @@ from raincheck.impl.wire.headers import (
     DataHeader,
     Fetch,
     JoinRspBody,
-    Lane,
     PlacedView,
 )
 
@@ -71,12 +69,6 @@ class Mail(NamedTuple):
 
     source: Address
     body: Body
-
-
-class Waits(NamedTuple):
-    """A message of that lane waits to be pulled."""
-
-    lane: Lane
 
 
 class Ending(NamedTuple):

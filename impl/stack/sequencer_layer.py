@@ -35,10 +35,10 @@ from raincheck.impl.sequencer.events import (
     Stop,
 )
 from raincheck.impl.wire.datagrams import HEADROOM
-from raincheck.impl.wire.headers import FORWARDS, ForwardBody
+from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane
 
 from .layer import Ground, Layer
-from .passing import Bundle, Drain, Found, Install, Joined, Unanswered, Waits
+from .passing import Bundle, Drain, Found, Install, Joined, Unanswered
 from .timers import NEVER
 
 
@@ -66,11 +66,8 @@ class SequencerLayer(Layer):
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """Handle views, and the news that FORWARDs wait."""
+        """Handle views."""
         match event:
-            case Waits(lane) if lane == FORWARDS:
-                self._forwards = True
-                return
             case Install(placed):
                 if self._refused is not None and self._refused[0] in placed.view.members:
                     self._join_again(self._refused[0])
@@ -87,6 +84,13 @@ class SequencerLayer(Layer):
             self._sequenced.clear()
         self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
+
+    def waits(self, lane: Lane) -> None:
+        """Note that FORWARDs wait to be sequenced."""
+        if lane == FORWARDS:
+            self._forwards = True
+        else:
+            self.above.waits(lane)
 
     def pass_up(self, bundle: Bundle, now: float) -> None:
         """Hand a DATA to SEQUENCER; within a stream they come in order."""
@@ -168,6 +172,9 @@ class SequencerLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Sequence FORWARDs, and send this member's messages."""
+        waiting = self._forwards or self._buffer or self._unordered or self.core.resend
+        if not waiting:
+            return False
         if self.own_turn() and self.send_next(now):
             return True
         taken = self._forwards and self.take_forwards(now)
@@ -260,6 +267,8 @@ class SequencerLayer(Layer):
         if not self._unordered or not self.may_multicast_unordered():
             return False
         config = self.config
+        if self.ground.gathering and self._unordered.size < config.max_bundle:
+            return False
         bundle = self._unordered.take(config.max_bundle - HEADROOM, config.credit_messages)
         self._unheard += bundle.count
         self.multicast(Data(Run(self.me, 0, bundle.count), self.core.view, bundle, 0, 0), now)
@@ -278,6 +287,8 @@ class SequencerLayer(Layer):
         if sequencer.resend:
             self.apply(sequencer.handle(Resend()), now)
             return True
+        if self.ground.gathering and buffer.size < config.max_bundle:
+            return False
         count = config.credit_messages - sequencer.in_flight
         if not self.latch_open() or not sequencer.may_send or count <= 0:
             return False

@@ -103,8 +103,11 @@ class Stack:
         self._group = Group(ground, kinds)
         self._membership = ground.membership
         self._buffer = ground.buffer
+        self.send_unasked: Callable[[bytes], None] = self._buffer.append
+        """Take one message for which there is an `allowance`."""
         self._unordered = ground.unordered
         self._arrivals = Arrivals(self._group)
+        self._transmit: Callable[[], None] = lambda: None
 
     # ------------------------------------------------------------------ what the user wants
 
@@ -126,6 +129,14 @@ class Stack:
         if not self._buffer.writable:
             raise WouldBlock("the send buffer is full; wait until the stack is writable")
         self._buffer.append(payload)
+
+    def allowance(self, count: int) -> int:
+        """Return how long messages may be of which `send_unasked` may be given `count` now.
+
+        0 if there is not room for so many, or if `send` would raise. It counts until the next call
+        of any other method that changes this member.
+        """
+        return max(0, min(self.max_whole, self.room // count - 4))
 
     def send_many(self, payloads: Sequence[bytes]) -> int:
         """Take as many of the first messages as there is room for; return how many.
@@ -276,6 +287,10 @@ class Stack:
         """Take a function for the endpoints that have another key: it founds no group beside."""
         self._ground.refused = refused
 
+    def tells_ready(self, transmit: Callable[[], None]) -> None:
+        """Take a function that transmits `poll_datagrams` while there are more steps to take."""
+        self._transmit = transmit
+
     def tells_names(self, named: Callable[[], Sequence[Endpoint]]) -> None:
         """Take a function for the present addresses of initial hosts that are named.
 
@@ -335,7 +350,8 @@ class Stack:
         group, ground = self._group, self._ground
         try:
             while group.advance(now):
-                pass
+                if self._outbox.busy and not self._buffer and not self._unordered:
+                    self._transmit()  # others go on meanwhile, and this member's steps come after
         except RaincheckError as problem:
             ground.out(f"{problem}; it has to join again")
         if ground.membership.excluded and ground.membership.running:
@@ -426,6 +442,25 @@ class Stack:
     def writable(self) -> bool:
         """Whether `send` takes another message."""
         return self._buffer.writable and self._takes
+
+    @property
+    def added(self) -> int:
+        """How many messages, and fragments, have been put into the send buffer in all."""
+        return self._buffer.added + self._unordered.added
+
+    @property
+    def bundled(self) -> bool:
+        """Whether a full bundle waits, of messages with or without order."""
+        return max(self._buffer.size, self._unordered.size) >= self.config.max_bundle
+
+    @property
+    def gathering(self) -> bool:
+        """Whether only full bundles leave, because the shell will soon `flush` the rest."""
+        return self._ground.gathering
+
+    @gathering.setter
+    def gathering(self, gathering: bool) -> None:
+        self._ground.gathering = gathering
 
     @property
     def room(self) -> int:

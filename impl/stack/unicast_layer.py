@@ -7,6 +7,7 @@ The core knows no time. This layer has the datagrams, the lanes, and the timers 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from raincheck.impl.messages import Address, Payloads
@@ -40,7 +41,7 @@ from raincheck.impl.wire.headers import (
 from raincheck.impl.wire.state_bodies import StateBody
 
 from .layer import Ground, Layer, Taken, Takes
-from .passing import Ending, Found, Install, Joined, Mail, Waits
+from .passing import Ending, Found, Install, Joined, Mail
 from .timers import NEVER, Backoff
 from .unicast_timing import Receiving, Sending
 
@@ -133,7 +134,7 @@ class UnicastLayer(Layer):
     def _transmit(self, effects: Iterable[Effect], sending: Sending, now: float) -> None:
         for effect in effects:
             assert isinstance(effect, Message)
-            if sending.knows(effect.seqno):
+            if effect.seqno in sending.first or effect.seqno in sending.again:
                 self._transmit_again(effect, sending, now)
             else:
                 sending.first[effect.seqno] = now
@@ -166,7 +167,7 @@ class UnicastLayer(Layer):
                 self._ready[header.lane][peer] = None
                 self.stirred = True
                 if header.lane in PULLED:
-                    self.above.up(Waits(header.lane), now)
+                    self.above.waits(header.lane)
             self._owe_ack(peer, now)
         elif receiver.owed:
             self._receiving[peer].ack_at = now
@@ -290,9 +291,11 @@ class UnicastLayer(Layer):
                     self.outbox.send_header(UnicastAck(self.me, to, peer.lane, *at), to)
 
 
+@lru_cache(maxsize=1024)
 def _peer(who: Address, lane: Lane) -> Peer:
     return Peer(who.node, who.incarnation, lane)
 
 
+@lru_cache(maxsize=1024)
 def _address(peer: Peer) -> Address:
     return Address(peer.node, peer.incarnation)

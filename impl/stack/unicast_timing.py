@@ -17,10 +17,6 @@ class Sending:
         self.first: dict[int, float] = {}
         self.again: dict[int, float] = {}  # of retransmitted datagrams
 
-    def knows(self, seqno: int) -> bool:
-        """Whether that datagram was transmitted before."""
-        return seqno in self.first or seqno in self.again
-
     def acknowledged(self, before: int, upto: int, now: float) -> None:
         """Forget datagrams `before` + 1 .. `upto`, which have arrived; measure the round trip."""
         # Of one that was sent twice nobody knows which transmission was answered.

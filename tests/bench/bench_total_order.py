@@ -3,11 +3,15 @@
     python tests/bench/bench_total_order.py            everything, a minute or two
     python tests/bench/bench_total_order.py --quick    a few seconds each
     python tests/bench/bench_total_order.py --only throughput --transport tcp --sizes 100
+    python tests/bench/bench_total_order.py --only throughput --members 8
 
 Prints, for each transport and payload size, the messages that each member delivers per second,
 with the ratio to what the bare transport carries in datagrams of the same size on this machine at
-this moment (so that figures of different machines can be compared); the latency at 1,000 messages
+this moment (so that figures of different machines can be compared): by `send` alone, by `send` with
+a round of the event loop after every 64, and by `send_many`. Then the latency at 1,000 messages
 per second, from `send` to delivery at every member; and the ratio of tracing on to tracing off.
+The processor time for each message, at all members together, hardly depends on what else the
+machine does.
 Every member checks that what it delivers is complete and in each sender's order, and all compare
 a checksum of the whole order: a fast wrong answer is an error.
 """
@@ -63,6 +67,9 @@ class Case:
     """Messages per second of each sender; 0: as fast as the group takes them."""
     batch: int = 1
     """Messages handed over at once; 1: `send`, more: `send_many`."""
+    round: int = 0
+    """Messages after which a sender lets the event loop have a round; 0: it does not by itself."""
+    members: int = MEMBERS
     trace: str | None = None
     """Folder for trace files."""
     key: bytes | None = None
@@ -82,10 +89,10 @@ async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
         name=f"m{rank}",
         transport=case.transport,
         bind=f"127.0.0.1:{case.ports[rank]}",
-        initial_hosts=[f"127.0.0.1:{port}" for port in case.ports[:MEMBERS]],
+        initial_hosts=[f"127.0.0.1:{port}" for port in case.ports[: case.members]],
         **options,
     ) as channel:
-        await channel.wait_for_members(MEMBERS, timeout=60)
+        await channel.wait_for_members(case.members, timeout=60)
         await loop.run_in_executor(None, barrier.wait)
         deliver = asyncio.create_task(delivering(channel, case))
         cpu, start = time.process_time(), time.perf_counter()
@@ -103,8 +110,10 @@ async def flat_out(channel: Channel, case: Case) -> None:
     """Send as fast as the group takes it."""
     payload = bytes(case.size)
     if case.batch == 1:
-        for _ in range(case.count):
+        for number in range(1, case.count + 1):
             await channel.send(payload)
+            if case.round and number % case.round == 0:
+                await asyncio.sleep(0)
         return
     batch = [payload] * case.batch
     for _ in range(case.count // case.batch):
@@ -196,9 +205,9 @@ def measure(
 ) -> list[dict[str, Any]]:
     """Run the case's members side by side and return their reports."""
     context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(MEMBERS)
+    barrier = context.Barrier(case.members)
     workers, pipes = [], []
-    for rank in range(MEMBERS):
+    for rank in range(case.members):
         mine, theirs = context.Pipe(duplex=False)
         worker = context.Process(target=run, args=(case, rank, barrier, theirs), daemon=True)
         worker.start()
@@ -237,11 +246,20 @@ def bare_datagrams(size: int, seconds: float = 0.5) -> float:
         return done / seconds
 
 
-def throughput(transport: str, size: int, count: int, *, batch: int, trace: bool = False) -> float:
+def throughput(
+    transport: str,
+    size: int,
+    count: int,
+    *,
+    batch: int = 1,
+    round_: int = 0,
+    members: int = MEMBERS,
+    trace: bool = False,
+) -> float:
     """Measure and print delivered messages per second of the slowest member."""
     with tempfile.TemporaryDirectory(prefix="raincheck-bench-") as folder:
-        case = Case(transport, size, count, free_ports(MEMBERS + 1), batch=batch,
-                    trace=folder if trace else None)  # fmt: skip
+        case = Case(transport, size, count, free_ports(members + 1), members, batch=batch,
+                    round=round_, members=members, trace=folder if trace else None)  # fmt: skip
         reports = measure(case)
     rate: float = min(report["delivered"] / report["seconds"] for report in reports)
     bare = bare_datagrams(60_000) * (60_000 / (size + 4))
@@ -256,8 +274,8 @@ def throughput(transport: str, size: int, count: int, *, batch: int, trace: bool
     )
     seconds = sum(report["cpu"] for report in reports)
     cpu = seconds / max(report["seconds"] for report in reports)
-    each = seconds / (count * MEMBERS) * 1e6
-    way = "send" if batch == 1 else f"send_many({batch})"
+    each = seconds / (count * members) * 1e6
+    way = f"send_many({batch})" if batch > 1 else f"send, by {round_}" if round_ else "send"
     print(
         f"{transport:9} {size:5} B {way:15}{' traced' if trace else '':7} {rate:10,.0f} msg/s per "
         f"member  {rate * size / 1e6:6.1f} MB/s  ratio to bare UDP {rate / bare:6.4f}  "
@@ -271,7 +289,14 @@ def latency(transport: str, size: int, count: int, rate: int, senders: int) -> N
     """Measure and print the time from `send` to delivery, at every member."""
     case = Case(transport, size, count, free_ports(MEMBERS + 1), senders=senders,
                 rate=rate // senders)  # fmt: skip
-    for rank, report in enumerate(measure(case)):
+    reports = measure(case)
+    each = sum(report["cpu"] for report in reports) / (case.count * senders) * 1e6
+    print(
+        f"{transport:9} {size:5} B {rate} msg/s of {senders} senders: "
+        f"{each:.0f} us of processor time per message at all members",
+        flush=True,
+    )
+    for rank, report in enumerate(reports):
         times = sorted(wait / 1e6 for wait in report["latencies"])
         cuts = statistics.quantiles(times, n=1000)
         print(
@@ -290,17 +315,20 @@ def main() -> None:
     parser.add_argument("--transport", choices=("udp", "multicast", "tcp"))
     parser.add_argument("--sizes", default="100,1000", help="payload bytes (default 100,1000)")
     parser.add_argument("--count", type=int, help="messages of each sender")
+    parser.add_argument("--members", type=int, default=MEMBERS, help="for throughput (default 3)")
     options = parser.parse_args()
     scale = 10 if options.quick else 1
     transports = [options.transport] if options.transport else ["udp", "multicast", "tcp"]
     sizes = [int(size) for size in options.sizes.split(",")]
-    print(f"{MEMBERS} members, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
+    print(f"{options.members} members, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
     if options.only in (None, "throughput"):
         for size in sizes:
             count = options.count or (500_000 if size <= 200 else 300_000) // scale
             for transport in transports:
-                for batch in (1, 100):
-                    throughput(transport, size, count // batch * batch, batch=batch)
+                members = options.members
+                throughput(transport, size, count, members=members)
+                throughput(transport, size, count, round_=64, members=members)
+                throughput(transport, size, count // 100 * 100, batch=100, members=members)
     if options.only in (None, "latency"):
         for transport in transports:
             for senders in (1, MEMBERS):
@@ -308,8 +336,8 @@ def main() -> None:
     if options.only in (None, "tracing"):
         for size in sizes:
             count = options.count or 300_000 // scale
-            off = throughput(transports[0], size, count, batch=1)
-            on = throughput(transports[0], size, count, batch=1, trace=True)
+            off = throughput(transports[0], size, count)
+            on = throughput(transports[0], size, count, trace=True)
             print(f"tracing on / off at {size} B: {on / off:.3f}")
 
 

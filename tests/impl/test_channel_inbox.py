@@ -162,3 +162,53 @@ def test_a_call_waits_for_the_rest_of_a_batch_and_is_made_though_a_state_replace
         assert calls == ["behind b"]
 
     run(body())
+
+
+class Clock:
+    """A clock that stands still, unless it is put forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("raincheck.impl.aio.inbox.monotonic", lambda: self.now)
+
+
+@pytest.mark.parametrize(("each", "turns"), [(0.0, 0), (0.01, 98)])
+def test_who_takes_messages_lets_the_loop_have_its_turn_when_they_take_long(
+    each: float, turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def body() -> None:
+        clock, bench, others = Clock(monkeypatch), Bench(), 0
+        bench.inbox._turn_ends = clock.now
+        bench.put(*[b"x"] * 100)
+
+        async def other() -> None:
+            nonlocal others
+            while True:
+                await asyncio.sleep(0)
+                others += 1
+
+        task = asyncio.create_task(other())
+        for _ in range(100):
+            await anext(bench.inbox)
+            clock.now += each
+        assert others == turns
+        task.cancel()
+
+    run(body())
+
+
+def test_a_message_taken_after_a_pause_counts_as_taken_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def body() -> None:
+        clock, bench = Clock(monkeypatch), Bench()
+        bench.put(*[b"x"] * 100)
+        for _ in range(10):
+            await anext(bench.inbox)
+        clock.now += 5.0
+        assert bench.inbox.idle() > 4.0
+        bench.inbox.look()  # as whenever the stack has run
+        await anext(bench.inbox)
+        assert bench.inbox.idle() <= 0.0
+
+    run(body())

@@ -10,7 +10,7 @@ from raincheck.impl.stack.bundling import SendBuffer
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.layer import Ground, Layer, piled
 from raincheck.impl.stack.outbox import Outbox
-from raincheck.impl.stack.passing import Found, Install, Waits
+from raincheck.impl.stack.passing import Found, Install
 from raincheck.impl.stack.sequencer_layer import SequencerLayer
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
@@ -98,7 +98,7 @@ def ordering(me: Address, *members: Address, **config: Any) -> tuple[SequencerLa
     piled([below, made, Above(ground)])
     first = ground.membership.view = View(ViewId(1, members[0]), members)
     made.up(Found(PlacedView(first, ())), 0.0)
-    made.up(Waits(FORWARDS), 0.0)
+    made.waits(FORWARDS)
     return made, below
 
 

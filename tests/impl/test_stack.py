@@ -67,6 +67,26 @@ def test_what_is_sent_in_one_go_leaves_as_one_bundle():
     assert len(forward.data) < 1000
 
 
+def test_what_is_sequenced_leaves_before_it_is_delivered_here_and_first_to_whose_it_is():
+    names = [Address(name, 0) for name in "abc"]
+    places = [("10.0.0.1", 7000 + number) for number in range(3)]
+    a, b, c = (Stack(name, StackConfig()) for name in names)
+    for stack in (a, b, c):
+        stack.found(View(ViewId(1, names[0]), tuple(names)), places, 0.0)
+    left = []
+    a.tells_ready(lambda: left.append((a.poll_datagrams(), a.poll_reports())))
+    c.send(b"x")
+    c.flush(0.0)
+    a.poll_reports()
+
+    a.receive([(out.data, places[2]) for out in c.poll_datagrams()], 0.0)
+
+    ((sent, reports),) = left
+    assert [out.to for out in sent if out.multicast] == [(places[2], places[1])]
+    assert not any(isinstance(report, Batch) for report in reports)
+    assert any(isinstance(report, Batch) for report in a.poll_reports())
+
+
 def test_a_message_that_fits_no_bundle_is_refused_in_a_sentence():
     stack = alone(max_bundle=4096, max_message=5000)
 
