@@ -279,6 +279,12 @@ ReceiveMergeReq(n) ==
                 /\ UNCHANGED <<stage, merge>>
     /\ UNCHANGED <<status, view, coordinates, known, over, waiting, answers, flushVars, traffic, history>>
 
+AnswerOf(n) ==
+    [from    |-> n,
+     number  |-> Number(view[n]),
+     members |-> IF Answered THEN Side(n) ELSE Members(view[n]),
+     digest  |-> position[n]]
+
 \* FLUSH has suspended the side of n: the answer is its view and digest, at the cut. Decided: as the
 \* text has it, nobody is suspended, and the answer goes out at once. A leader's own rejection, with
 \* the condition inverted, is an answer too.
@@ -287,16 +293,13 @@ Flushed(n) ==
     /\ stage[n] = "flushing"
     /\ ~Changing(n)
     /\ (Flush /\ VirtualSynchrony) => Cut(Side(n))
-    /\ LET a == [from    |-> n,
-                 number  |-> Number(view[n]),
-                 members |-> IF Answered THEN Side(n) ELSE Members(view[n]),
-                 digest  |-> position[n]]
-       IN  IF Leads(n)
-           THEN /\ answers' = [answers EXCEPT ![n] = IF Condition = "inverted" THEN @ ELSE @ \cup {a}]
-                /\ waiting' = [waiting EXCEPT ![n] = @ \ {n}]
-                /\ UNCHANGED net
-           ELSE /\ net' = net \cup Sent({Response(n, merge[n][1], merge[n], a)})
-                /\ UNCHANGED <<answers, waiting>>
+    /\ IF Leads(n)
+       THEN /\ answers' = [answers EXCEPT
+                 ![n] = IF Condition = "inverted" THEN @ ELSE @ \cup {AnswerOf(n)}]
+            /\ waiting' = [waiting EXCEPT ![n] = @ \ {n}]
+            /\ UNCHANGED net
+       ELSE /\ net' = net \cup Sent({Response(n, merge[n][1], merge[n], AnswerOf(n))})
+            /\ UNCHANGED <<answers, waiting>>
     /\ stage' = [stage EXCEPT ![n] = "answered"]
     /\ latch' = IF Flush THEN [p \in Node |-> IF p \in Side(n) THEN n ELSE latch[p]] ELSE latch
     /\ cut' = [p \in Node |-> IF p \in Side(n) THEN merge[n] ELSE cut[p]]
@@ -497,9 +500,7 @@ Unanswered(n) ==
       [] stage[n] \in {"flushing", "answered"} /\ Leads(n) ->
             {Request(n, c, merge[n]) : c \in waiting[n] \ {n}}
       [] stage[n] = "answered" /\ ~Leads(n) ->
-            {Response(n, merge[n][1], merge[n],
-                      [from |-> n, number |-> Number(view[n]), members |-> Side(n),
-                       digest |-> position[n]])}
+            {Response(n, merge[n][1], merge[n], AnswerOf(n))}
       [] stage[n] \in {"installing", "installed"} /\ Leads(n) ->
             {Installation(n, d.from, merge[n], (CHOOSE e \in decided : e.merge = merge[n]).view,
                           MergedDigest(answers[n])) :

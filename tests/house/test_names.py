@@ -77,7 +77,7 @@ def words_of(*paths: Path) -> set[str]:
 
 
 def promised(root: Path, name: str) -> set[str]:
-    """The links that the protocol's record promises: what it need not have yet is not among them."""
+    """The links that the protocol's record promises; of a house without a record, all."""
     place = root / "raincheck" / "raincheck.toml"
     table = tomllib.loads(place.read_text())["protocol"] if place.is_file() else {}
     return set(table.get(name, {}).get("links", ("model", "code")))
