@@ -544,9 +544,11 @@ def test_reused_evidence_is_said_at_the_top(tmp_path: Path) -> None:
     assert "--reuse" in page[: page.index("What is not proved")]
 
 
-def test_our_own_protocols_promise_every_link() -> None:
+def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
     composed = {case.protocol for case in load_cases() if case.made_of}
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
+        if record.name == "merge2":  # not implemented yet, as its page and the audit's head say
+            wanted = ("specification", "model")
         assert record.links == wanted, record.name

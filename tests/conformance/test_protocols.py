@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from raincheck.__main__ import main
 from raincheck.conformance.trace.run import check_paths
 
 
@@ -34,3 +37,12 @@ def test_a_changed_variable_is_found(
     assert verdict.first is not None
     assert (verdict.first.node, verdict.first.index) == damaged
     assert "unchanged" in {each.recorded for each in verdict.first.differences}
+
+
+def test_generate_without_names_replays_only_what_has_an_implementation(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["generate", "-n"]) == 0
+    told = "".join(capsys.readouterr())
+    assert "replay every edge of frag-still" in told
+    assert [name for name in ("merge2-", "layers-") if name in told] == []

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,9 @@ NOT_RECORDED = {"Restart", "Stabilise"}
 """The trace of a life that begins is a new file, whose header says so. Stabilise is an action of a
 design that no stack has.
 """
+
+NOT_IMPLEMENTED = {"Merge2"}
+"""Their records promise no code and no traces yet; their pages say so in as many words."""
 
 OWN_TRACES = {"Sequencer"}
 """The format's page describes its actions one by one, beside the types of its BINDING."""
@@ -72,13 +76,25 @@ def words_of(*paths: Path) -> set[str]:
     }
 
 
+def promised(root: Path, name: str) -> set[str]:
+    """The links that the protocol's record promises; of a house without a record, all."""
+    place = root / "raincheck" / "raincheck.toml"
+    table = tomllib.loads(place.read_text())["protocol"] if place.is_file() else {}
+    return set(table.get(name, {}).get("links", ("model", "code")))
+
+
 def name_problems(root: Path) -> list[str]:
     """What a protocol lacks, and which action lacks its function or its word."""
     problems = []
     for protocol in protocols_of(root):
         name = snake(protocol)
-        places = [f"model/{name}/handlers.py", f"impl/{name}/core.py", f"docs/protocols/{name}.md"]
-        places += [f"tests/model/test_{name}.py", f"tests/impl/test_{name}.py"]
+        links = promised(root, name)
+        modelled, coded = "model" in links, "code" in links
+        places = [f"docs/protocols/{name}.md"]
+        if modelled:
+            places += [f"model/{name}/handlers.py", f"tests/model/test_{name}.py"]
+        if coded:
+            places += [f"impl/{name}/core.py", f"tests/impl/test_{name}.py"]
         problems += [f"{protocol} lacks {each}" for each in places if not (root / each).is_file()]
         of_node, of_nobody = actions_of((root / "spec" / f"{protocol}.tla").read_text())
         if not of_node:
@@ -99,20 +115,20 @@ def name_problems(root: Path) -> list[str]:
             problems += binding_problems(root, protocol, of_node, of_nobody)
         if not bound or protocol in OWN_TRACES:
             for action in sorted(of_node - ADVERSARY):
-                if snake(action) not in model:
+                if modelled and snake(action) not in (model if coded else around):
                     problems.append(
                         f"{protocol}!{action} has no {snake(action)} in model/{name}/handlers.py"
                     )
-                if snake(action) not in code and action not in NOT_HANDLED:
+                if coded and snake(action) not in code and action not in NOT_HANDLED:
                     problems.append(
                         f"{protocol}!{action} has no {snake(action)} in impl/{name}/core.py"
                     )
-                if action not in mapped and action not in NOT_RECORDED:
+                if coded and action not in mapped and action not in NOT_RECORDED:
                     problems.append(f"{protocol}!{action} is not mapped from traces")
-                if f"`{action}`" not in described and action not in NOT_RECORDED:
+                if coded and f"`{action}`" not in described and action not in NOT_RECORDED:
                     problems.append(f"{protocol}!{action} is not in docs/trace-format.md")
             for action in sorted(of_nobody | (of_node & ADVERSARY)):
-                if snake(action) not in around:
+                if modelled and snake(action) not in around:
                     problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}/")
         problems += [
             f"{protocol}!{action} is not in docs/protocols/{name}.md"
@@ -157,6 +173,19 @@ def binding_problems(
 
 def test_every_action_has_its_function_and_its_word() -> None:
     assert name_problems(ROOT) == []
+
+
+def test_who_is_not_implemented_says_so_and_promises_no_code() -> None:
+    for protocol in NOT_IMPLEMENTED:
+        name = snake(protocol)
+        assert not {"code", "traces", "proofs", "field"} & promised(ROOT, name), protocol
+        assert not (ROOT / "impl" / name).exists(), f"{protocol} has a core: take it out of here"
+        page = (ROOT / "docs" / "protocols" / f"{name}.md").read_text()
+        assert "**It is not implemented yet.**" in page, protocol
+    others = set(protocols_of(ROOT)) - NOT_IMPLEMENTED
+    composed = {"Layers", "Stack"} & others
+    for protocol in others - composed:
+        assert {"model", "code", "traces"} <= promised(ROOT, snake(protocol)), protocol
 
 
 def tables_missing(spec: Path) -> list[str]:
@@ -265,6 +294,21 @@ def test_a_missing_file_is_noticed(house: Path, place: str) -> None:
     (house / place).unlink()
 
     assert name_problems(house) == [f"Ping lacks {place}"]
+
+
+def test_what_the_record_does_not_promise_is_not_asked(house: Path) -> None:
+    (house / "raincheck").mkdir()
+    for place in ("impl/ping/core.py", "tests/impl/test_ping.py", "model/ping/handlers.py"):
+        (house / place).unlink()
+    record = house / "raincheck" / "raincheck.toml"
+
+    record.write_text('[protocol.ping]\nlinks = ["specification"]')
+    assert name_problems(house) == []
+    record.write_text('[protocol.ping]\nlinks = ["specification", "model"]')
+    assert name_problems(house) == [
+        "Ping lacks model/ping/handlers.py",
+        "Ping!SendPing has no send_ping in model/ping/handlers.py",
+    ]
 
 
 @pytest.fixture

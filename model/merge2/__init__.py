@@ -1,0 +1,1 @@
+"""MERGE2: the model of its specification."""
