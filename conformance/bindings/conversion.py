@@ -71,7 +71,8 @@ def _reader(kind: Any, unread: frozenset[str]) -> _Shaper:
 def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     """Return what reads these attributes of an object, in order."""
     if len(names) > 1:
-        return cast("Callable[[Any], tuple[Any, ...]]", attrgetter(*names))
+        read: Callable[[Any], tuple[Any, ...]] = attrgetter(*names)
+        return read
     return lambda value: tuple(getattr(value, name) for name in names)
 
 

@@ -45,7 +45,7 @@ def _shape(words: str, wanted: Any, good: Any, bad: Any, **more: Any) -> Plant:
     )
 
 
-_NAMED: Final = "_named.<locals>.shape: "
+_NAMED: Final = "_named.<locals>.shape_other: "
 
 PLANTED: Final[dict[str, Planted]] = {
     "bindings.conversion": {
@@ -72,10 +72,10 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_instance.<locals>.shape: … is no …": _shape("3 is no _Thing", _Thing, _Thing(), 3),
         "_union.<locals>.shape: … is no …": _shape("'x' is no int | None", int | None, 3, "x"),
-        "_many.<locals>.shape: … is no …": _shape(
+        "_many.<locals>.shape_anew: … is no …": _shape(
             "'ab' is no tuple", tuple[str, ...], ["a", "b"], "ab"
         ),
-        "_many.<locals>.shape: … is no …: …": _shape(
+        "_many.<locals>.shape_anew: … is no …: …": _shape(
             "[[1]] is no set: unhashable type: 'list'", set[list[int]], [], [[1]]
         ),
         "_fixed.<locals>.shape: not isinstance(value, list | tuple)": _shape(

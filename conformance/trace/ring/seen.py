@@ -186,8 +186,7 @@ class RingObserver:
 
 
 def _fence(token: Any) -> Fence:
-    number, (node, incarnation) = token.epoch
-    return (number, node, incarnation, token.seq)
+    return (token.epoch.n, token.epoch.by.node, token.epoch.by.incarnation, token.seq)
 
 
 def _who(address: Any) -> Address:
