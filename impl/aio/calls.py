@@ -122,7 +122,7 @@ class CallDesk:
                 if not inspect.isawaitable(answer):
                     _reply(request, answer)
                     return
-            except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+            except (Exception, asyncio.CancelledError) as problem:  # whatever it raises
                 _failed(request, problem)
                 return
             self._spawn(self._await(request, answer))
@@ -130,7 +130,10 @@ class CallDesk:
     async def _await(self, request: Request, answer: Awaitable[Payload]) -> None:
         try:
             _reply(request, await answer)
-        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+        except (Exception, asyncio.CancelledError) as problem:  # whatever the application raises
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # by `close`, not by the application
+                raise
             _failed(request, problem)
 
     def _answer(self, report: Requested, payload: bytes, failed: bool) -> None:
@@ -180,7 +183,7 @@ def _reply(request: Request, answer: Payload) -> None:
         request.reply(answer)
 
 
-def _failed(request: Request, problem: Exception) -> None:
+def _failed(request: Request, problem: BaseException) -> None:
     """Say that the application has failed to answer."""
     _log.error("on_call failed; its caller is told", exc_info=problem)
     if not request.answered:

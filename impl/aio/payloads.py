@@ -27,6 +27,11 @@ def all_as_bytes(payloads: Sequence[Payload]) -> Sequence[bytes]:
             f"send_many takes a sequence of messages, not one {type(payloads).__name__}; "
             f"send one message with send"
         )
+    if not isinstance(payloads, Sequence):
+        raise TypeError(
+            f"send_many takes a sequence of messages, not {type(payloads).__name__}; "
+            f"make a list of it first"
+        )
     if set(map(type, payloads)) <= {bytes}:
         return payloads  # type: ignore[return-value]  # as the line above has found
     return [as_bytes(payload) for payload in payloads]

@@ -240,6 +240,29 @@ def test_what_goes_wrong_in_on_call_is_the_callers_to_know() -> None:
     run(body())
 
 
+def test_an_on_call_that_is_cancelled_has_failed_and_costs_no_message() -> None:
+    async def cancelled() -> bytes:
+        task = asyncio.create_task(asyncio.sleep(60))
+        task.cancel()
+        await task
+        return b""
+
+    def wrong(request: Request) -> Any:
+        if request.payload == b"later":
+            return cancelled()
+        raise asyncio.CancelledError
+
+    async def body() -> None:
+        async with group("ab", on_call=wrong) as (a, b):
+            for asked in (b"at once", b"later"):
+                calling = asyncio.create_task(a.call(asked, to=b.address))
+                await a.send_many([b"one", b"two"])
+                assert "CancelledError" in (await calling).failed[b.address]
+                assert [(await anext(b)).payload for _ in range(2)] == [b"one", b"two"]
+
+    run(body())
+
+
 def test_without_on_call_a_reader_of_events_answers_else_nobody() -> None:
     async def body() -> None:
         async with group("ab") as (a, b):
