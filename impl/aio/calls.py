@@ -122,7 +122,7 @@ class CallDesk:
                 if not inspect.isawaitable(answer):
                     _reply(request, answer)
                     return
-            except (Exception, asyncio.CancelledError) as problem:  # whatever it raises
+            except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001 (whatever it is)
                 _failed(request, problem)
                 return
             self._spawn(self._await(request, answer))

@@ -298,7 +298,7 @@ class Channel(Watched):
             return
         try:
             call()
-        except (Exception, asyncio.CancelledError) as problem:  # whatever the application raises
+        except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001 (whatever it is)
             self._fail(f"{name} raised {problem!r}", problem)
 
     def _reported(self, report: Report) -> None:
