@@ -376,7 +376,7 @@ class GmsLayer(Layer):
             words = (
                 "hold the next view ready"
                 if self.core.phase == "installing"
-                else "install the view"
+                else "install it"
             )
             found |= dict.fromkeys(sorted(self.core.waiting), f"to {words}")
         return found
