@@ -373,10 +373,6 @@ class GmsLayer(Layer):
         del now
         found: dict[Address, str] = {}
         if self.core.waiting:
-            words = (
-                "hold the next view ready"
-                if self.core.phase == "installing"
-                else "install it"
-            )
+            words = "hold the next view ready" if self.core.phase == "installing" else "install it"
             found |= dict.fromkeys(sorted(self.core.waiting), f"to {words}")
         return found
