@@ -1,8 +1,8 @@
-"""The endpoints of members, which go with a view and come with one."""
+"""The endpoints of members, which go with a view and come with one, and of named hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.wire.headers import PlacedView
@@ -33,3 +33,19 @@ class Places:
         """Forget all others."""
         for other in self._endpoints.keys() - these:
             del self._endpoints[other]
+
+
+class NamedHosts:
+    """The endpoints behind the names of initial hosts, which change while a process runs."""
+
+    def __init__(self) -> None:
+        self._now: set[Endpoint] = set()
+
+    def changed(
+        self, named: Callable[[], Sequence[Endpoint]] | None
+    ) -> tuple[list[Endpoint], list[Endpoint]]:
+        """Return, sorted, which are behind the names no more, and which were not before."""
+        if named is None:
+            return [], []
+        before, self._now = self._now, set(named())
+        return sorted(before - self._now), sorted(self._now - before)

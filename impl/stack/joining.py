@@ -18,7 +18,7 @@ from typing import Any
 from raincheck.impl.messages import Address, Endpoint, View, ViewId
 from raincheck.impl.wire.headers import JoinHint, JoinReq, PlacedView
 
-from .endpoints import UNKNOWN
+from .endpoints import UNKNOWN, NamedHosts
 from .layer import Ground, Layer
 from .passing import Found, Install, Joined
 from .timers import NEVER
@@ -38,7 +38,7 @@ class Joining(Layer):
         super().__init__(ground)
         self._random = Random(ground.seed)
         self._hosts = dict.fromkeys(self.config.initial_hosts, True)  # whether it is trusted
-        self._named: set[Endpoint] = set()  # those that stand behind names at the moment
+        self._named = NamedHosts()
         self._answered: set[Endpoint] = set()
         self._began = 0.0
         self._trusted_at = 0.0  # when a trusted host last answered; first, when asking began
@@ -89,16 +89,13 @@ class Joining(Layer):
 
     def _rename(self) -> None:
         """Ask those that stand behind names now, and no more those that did."""
-        if self.ground.named is None:
-            return
-        named = set(self.ground.named())
-        for gone in self._named - named:
-            self._hosts.pop(gone, None)
-            self._cookies.pop(gone, None)
-            self._answered.discard(gone)
-        for host in named - self._named:
+        gone, new = self._named.changed(self.ground.named)
+        for host in gone:
+            self._hosts.pop(host, None)
+            self._cookies.pop(host, None)
+            self._answered.discard(host)
+        for host in new:
             self._learn(host, trusted=True)
-        self._named = named
 
     def stop(self) -> None:
         """Stop asking."""

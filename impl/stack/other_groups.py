@@ -18,6 +18,7 @@ from __future__ import annotations
 from raincheck.impl.messages import Endpoint, View, shown
 from raincheck.impl.wire.headers import GroupQuestion, JoinHint
 
+from .endpoints import NamedHosts
 from .layer import Ground, Layer
 from .reports import OtherGroup
 from .timers import NEVER
@@ -37,7 +38,7 @@ class OtherGroups(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self._hosts = dict.fromkeys(self.config.initial_hosts)  # in order
-        self._named: set[Endpoint] = set()  # those that stand behind names at the moment
+        self._named = NamedHosts()
         self._cookies: dict[Endpoint, int] = {}
         self._asked: set[Endpoint] = set()  # with a cookie, and not answered yet
         self._answers: dict[Endpoint, int] = {}  # of groups that should give way
@@ -65,14 +66,11 @@ class OtherGroups(Layer):
 
     def _rename(self) -> None:
         """Ask those that stand behind names now, and no more those that did."""
-        if self.ground.named is None:
-            return
-        named = set(self.ground.named())
-        for gone in self._named - named:
+        gone, new = self._named.changed(self.ground.named)
+        for host in gone:
             for table in (self._hosts, self._cookies, self._answers):
-                table.pop(gone, None)
-        self._hosts |= dict.fromkeys(sorted(named - self._named))
-        self._named = named
+                table.pop(host, None)
+        self._hosts |= dict.fromkeys(new)
 
     def handle_timer(self, now: float) -> None:
         if now < self._ask_at:
