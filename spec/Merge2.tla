@@ -627,7 +627,7 @@ Next ==
           \/ Resend(n) \/ ViewChange(n) \/ Multicast(n) \/ Crash(n)
     \/ Lose
 
-\* What is under way arrives and is handled, crashed processes are found out, and a coordinator looks
+\* Messages under way arrive and are handled, crashed processes are found out, and a coordinator looks
 \* for others again and again. Nobody has to multicast, to crash or to suspect a live process.
 FairHandlers ==
     \A n \in Node :

@@ -90,7 +90,7 @@ def again(args: argparse.Namespace) -> str:
 
 
 def _asked(args: argparse.Namespace) -> Status:
-    # What the sockets log is in the sentence already, or is not for who asks.
+    # The sockets' log is in the sentence already, or is not meant for an operator.
     logging.getLogger("raincheck").addHandler(logging.NullHandler())
     timeout = 3.0 if args.timeout is None else args.timeout
     try:

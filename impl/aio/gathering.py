@@ -13,8 +13,8 @@ LONGEST = 0.005
 class Gathering:
     """Looks after each round of the loop whether the application goes on sending.
 
-    What one round brings leaves together. Once a round after another brings something, it is worth
-    waiting for a full bundle: a bundle costs much more than a message.
+    The messages of one round leave together. Once a round after another brings something, it is
+    worth waiting for a full bundle: a bundle costs much more than a message.
     """
 
     __slots__ = ("_added", "_rounds", "_since", "grew")

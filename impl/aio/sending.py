@@ -43,7 +43,7 @@ class Sending(Connected[Driver]):
         self._turns = Turns()
         self._turns_unordered = Turns()
         self._turns_to: dict[Address, Turns] = {}
-        # What may be sent at once, until the stack is run or somebody sends in another way.
+        # These may be sent at once, until the stack is run or somebody sends in another way.
         self._allowed = 0  # messages
         self._most = 0  # bytes of each
         self._pace = Pace()

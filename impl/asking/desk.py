@@ -1,6 +1,6 @@
 """The desk of a member: live questions are answered here, and the protocols do not notice them.
 
-Who asks first proves, by a cookie, that it receives where it says; until then it gets no more bytes
+An asker first proves, by a cookie, that it receives where it says; until then it gets no more bytes
 than it sends. Nothing is kept of it. How many answers there are in a second is bounded, and so are
 the cookies and refusals; what is dropped is counted and reported. No clock, no socket.
 """

@@ -339,7 +339,7 @@ def receive_cancel(_rules: Rules, me: Local, event: ReceiveCancel) -> Answered:
 
 
 def resend(rules: Rules, me: Local, event: Resend) -> Answered:
-    """What is not answered is sent again."""
+    """Requests without an answer are sent again."""
     sent: tuple[Output, ...] = ()
     missing = sorted(me.waiting - {me.node})
     if leads(me) and me.stage in ("flushing", "answered"):

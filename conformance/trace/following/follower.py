@@ -91,7 +91,7 @@ class Follower:
                     self._judge(number, text)
                 break
             self._lines.otherwise = True
-            # What comes behind it was asked for nothing: where many differ, few are asked at once.
+            # Records behind it were handled in vain: where many differ, few are taken at once.
             most = 1
         if full.watch is not None:
             full.watch.settle()

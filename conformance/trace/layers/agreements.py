@@ -128,7 +128,7 @@ def _alike(one: Any, other: Any) -> bool:
 def counted(mine: Side, theirs: Side, also: str = "") -> Found:
     """Both have counted the same events, in each view that both of them have left, or ended in.
 
-    What is counted begins with the topic and the view's number. `also`: another topic of theirs,
+    A tally begins with the topic and the view's number. `also`: another topic of theirs,
     whose events count together with those of the first.
     """
     ended = mine.whole and theirs.whole
