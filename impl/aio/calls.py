@@ -162,7 +162,7 @@ class CallDesk:
 
     def _reply(self, report: Requested, payload: bytes, failed: bool) -> None:
         now = self._driver.now
-        self._stack.reply(report.sender, report.number, payload, now, failed=failed)
+        self._stack.reply(report, payload, now, failed=failed)
         self._driver.run_soon()
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -15,6 +15,7 @@ from raincheck.impl.messages import Address
 
 UNEXPECTED = "reply to no call of this member"
 NOT_ASKED = "reply to a call of others"
+OTHER_VIEW = "reply to a call from another view than the call's"
 TWICE = "second reply to one call"
 
 
@@ -27,7 +28,11 @@ class Replies:
     failed: dict[Address, str] = field(default_factory=dict)
     """The members that took the call and did not answer it, each with the reason it gave."""
     left: tuple[Address, ...] = ()
-    """The members that left the view, or were excluded, before their answers were here."""
+    """The members that left the view, or were excluded, before their answers were here.
+
+    So did those that took a call of all in a view that ended, with its order, before any member
+    that stays had the call: what they answered comes from an order that nobody else has.
+    """
     late: tuple[Address, ...] = ()
     """The members whose answers were not here in time."""
 
@@ -54,21 +59,38 @@ class Replies:
 class _Call:
     """A call that is not over.
 
-    `waiting` is None until a call of all is delivered here. Others may have it sooner, so that
-    their replies are here before it is known whom it asks.
+    `waiting` is None until a call of all is delivered here, in `view`. Others may have it sooner,
+    so that their replies are here before it is known whom it asks, and in which view.
     """
 
     waiting: dict[Address, None] | None
     replies: Replies = field(default_factory=Replies)
+    view: int | None = None
+    early: dict[Address, int] = field(default_factory=dict)
+    """The views from which members have replied before the call was delivered here."""
 
-    def take(self, sender: Address, content: bytes, *, failed: bool) -> None:
+    def take(self, sender: Address, view: int, content: bytes, *, failed: bool) -> None:
         """Take a reply."""
-        if self.waiting is not None:
+        if self.waiting is None:
+            self.early[sender] = view
+        else:
             del self.waiting[sender]
         if failed:
             self.replies.failed[sender] = content.decode(errors="replace")
         else:
             self.replies.answers[sender] = content
+
+    def delivered(self, view: int, members: Iterable[Address]) -> None:
+        """Note a call of all that is delivered here: what came from other views is void."""
+        replies = self.replies
+        for member, its in self.early.items():
+            if its != view:
+                replies.answers.pop(member, None)
+                replies.failed.pop(member, None)
+                replies.left += (member,)
+        here = {*replies.answers, *replies.failed}
+        self.view = view
+        self.waiting = {member: None for member in members if member not in here}
 
 
 class Calls:
@@ -91,22 +113,19 @@ class Calls:
         self._open[self._last] = _Call(None if asked is None else dict.fromkeys(asked))
         return self._last
 
-    def delivered(self, number: int, members: Iterable[Address]) -> list[int]:
-        """Note that a call of all is delivered, in a view of these members."""
+    def delivered(self, number: int, view: int, members: Iterable[Address]) -> list[int]:
+        """Note that a call of all is delivered, in that view of these members."""
         call = self._open.get(number)
         if call is not None and call.waiting is None:
-            replies = call.replies
-            call.waiting = {
-                member: None
-                for member in members
-                if member not in replies.answers and member not in replies.failed
-            }
+            call.delivered(view, members)
         return self._over([number])
 
     def replied(
-        self, sender: Address, number: int, content: bytes, *, failed: bool
+        self, sender: Address, number: int, view: int, failed: bool, content: bytes
     ) -> tuple[str, list[int]]:
-        """Take a reply; return what is wrong with it, and the calls that are over with it.
+        """Take a reply to a call that the sender was asked in that view.
+
+        Return what is wrong with it, and the calls that are over with it.
 
         Nothing is wrong with one that is late.
         """
@@ -119,7 +138,9 @@ class Calls:
             return TWICE, []
         if call.waiting is not None and sender not in call.waiting:
             return ("" if sender in call.replies.left else NOT_ASKED), []
-        call.take(sender, content, failed=failed)
+        if call.view not in (None, view):
+            return OTHER_VIEW, []
+        call.take(sender, view, content, failed=failed)
         return "", self._over([number])
 
     def install(self, members: Collection[Address]) -> list[int]:
@@ -138,10 +159,11 @@ class Calls:
     def end(self, number: int, members: Iterable[Address]) -> Replies:
         """End a call now: who has not answered is late; `members`, if nobody is asked yet."""
         call = self._open.pop(number)
-        late = members if call.waiting is None else call.waiting
-        here = {*call.replies.answers, *call.replies.failed}
-        call.replies.late = tuple(member for member in late if member not in here)
-        return call.replies
+        if call.waiting is None:  # in the newest view that any member has it in, as far as is known
+            call.delivered(max(call.early.values(), default=0), members)
+        replies = call.replies
+        replies.late = tuple(m for m in call.waiting or () if m not in replies.left)
+        return replies
 
     def take(self, number: int) -> Replies:
         """Return what has come of a call that is over, and forget it."""

@@ -53,10 +53,13 @@ class CallsLayer(Layer):
         asked = [member for member in self._members if not self._ignored(member)]
         return self._calls.end(number, asked)
 
-    def reply(self, to: Address, number: int, payload: bytes, now: float, *, failed: bool) -> None:
-        """Reply to a call, unless who has called is gone."""
+    def reply(
+        self, to: Address, number: int, view: int, payload: bytes, now: float, *, failed: bool
+    ) -> None:
+        """Reply to a call that was delivered in that view, unless who has called is gone."""
         if to in self._members:
-            self.below.down(ToMember(to, encode(ReplyFrame(number, failed, payload))), now)
+            reply = ReplyFrame(number, view, failed, payload)
+            self.below.down(ToMember(to, encode(reply)), now)
         else:
             self.counters["reply_to_nobody"] += 1
 
@@ -74,8 +77,8 @@ class CallsLayer(Layer):
                 self.above.up(event, now)
             return
         match event:
-            case Discarded(run, payloads):
-                self._discard(run, payloads, now)
+            case Discarded(run, view, payloads):
+                self._discard(run, view, payloads, now)
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 self._members = placed.view.members
@@ -92,8 +95,8 @@ class CallsLayer(Layer):
             match self._frame(run.sender, contents[0]):
                 case RequestFrame(number, content):
                     self._requested(messages, view, number, content)
-                case ReplyFrame(number, failed, content):
-                    self._replied(messages, number, content, failed=failed)
+                case ReplyFrame() as reply:
+                    self._replied(messages, reply)
 
     def _frame(self, sender: Address, content: bytes) -> RequestFrame | ReplyFrame | None:
         try:
@@ -110,31 +113,32 @@ class CallsLayer(Layer):
         sender, ordered = messages.sender, bool(messages.first)
         if sender == self.me and ordered:
             asked = [member for member in self._members if not self._ignored(member)]
-            self._report(self._calls.delivered(number, asked))
+            self._report(self._calls.delivered(number, view, asked))
         if not (ordered and self._ignored(sender)):
             self.ground.reports.append(Requested(sender, view, number, content, not ordered))
 
-    def _replied(self, messages: Run, number: int, content: bytes, *, failed: bool) -> None:
+    def _replied(self, messages: Run, reply: ReplyFrame) -> None:
         sender = messages.sender
         if messages.first:
             self.ground.offends(sender, "a reply to all")
             return
-        late = number not in self._calls
-        problem, over = self._calls.replied(sender, number, content, failed=failed)
+        late = reply.number not in self._calls
+        problem, over = self._calls.replied(sender, *reply)
         if problem:
             self.ground.offends(sender, problem)
         elif late:
             self.counters["late_reply"] += 1
         self._report(over)
 
-    def _discard(self, run: Run, payloads: Payloads, now: float) -> None:
+    def _discard(self, run: Run, view: int, payloads: Payloads, now: float) -> None:
         """Say that calls which are in the state are not answered."""
         if not payloads.framed:
             return
         for _, contents, framed in cut(run, payloads):
             frame = self._frame(run.sender, contents[0]) if framed else None
             if isinstance(frame, RequestFrame):
-                self.reply(run.sender, frame.number, DISCARDED.encode(), now, failed=True)
+                reason = DISCARDED.encode()
+                self.reply(run.sender, frame.number, view, reason, now, failed=True)
 
     def _report(self, over: Sequence[int]) -> None:
         for number in over:

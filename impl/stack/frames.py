@@ -16,7 +16,7 @@ from raincheck.impl.messages import Frame, Payloads, Run
 _FRAGMENT, _GIVEN_UP, _REQUEST, _REPLY = range(4)
 _HEAD = struct.Struct(">B?QQII")
 _NUMBER = struct.Struct(">BQ")
-_REPLY_HEAD = struct.Struct(">BQ?")
+_REPLY_HEAD = struct.Struct(">BQQ?")
 
 FRAGMENT_HEAD = _HEAD.size
 """Bytes of a fragment's head."""
@@ -47,9 +47,10 @@ class RequestFrame(NamedTuple):
 
 
 class ReplyFrame(NamedTuple):
-    """The reply to call `number`, or the reason why there is none."""
+    """The reply to call `number`, delivered in that view, or the reason why there is none."""
 
     number: int
+    view: int
     failed: bool
     content: bytes
 
@@ -67,8 +68,8 @@ def encode(frame: Known) -> Frame:
             return Frame(_NUMBER.pack(_GIVEN_UP, number))
         case RequestFrame(number, content):
             return Frame(_NUMBER.pack(_REQUEST, number) + content)
-        case ReplyFrame(number, failed, content):
-            return Frame(_REPLY_HEAD.pack(_REPLY, number, failed) + content)
+        case ReplyFrame(number, view, failed, content):
+            return Frame(_REPLY_HEAD.pack(_REPLY, number, view, failed) + content)
 
 
 def decode(frame: bytes) -> Known:
@@ -83,8 +84,8 @@ def decode(frame: bytes) -> Known:
             case b"\2":
                 return RequestFrame(_NUMBER.unpack_from(frame)[1], frame[_NUMBER.size :])
             case b"\3":
-                _, number, failed = _REPLY_HEAD.unpack_from(frame)
-                return ReplyFrame(number, failed, frame[_REPLY_HEAD.size :])
+                _, number, view, failed = _REPLY_HEAD.unpack_from(frame)
+                return ReplyFrame(number, view, failed, frame[_REPLY_HEAD.size :])
     except struct.error as problem:
         raise WireError("malformed", f"frame of {len(frame)} bytes: {problem}") from None
     raise WireError("malformed", f"frame of {len(frame)} bytes that begins with {frame[:1]!r}")

@@ -81,6 +81,7 @@ class Discarded(NamedTuple):
     """Messages that are not for the application: they are in the state that it will get."""
 
     messages: Run
+    view: int
     payloads: Payloads
 
 

@@ -14,7 +14,7 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     number = stack.send_large(payload)     # in fragments, until not stack.under_way(number)
     stack.send_to(member, payload)         # a unicast, of any size, if `room_to(member)`
     number = stack.call(payload, to, now)  # until the report CallOver, or stack.end_call(number)
-    stack.reply(to, number, payload, now)  # the answer to Requested
+    stack.reply(requested, payload, now)  # the answer to Requested
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
     stack.hold(now), stack.release(now)    # a slow application: deliver, and acknowledge, no more
@@ -62,7 +62,7 @@ from .group import LAYERS, Group, Kinds
 from .layer import Ground
 from .outbox import Outbox
 from .repairs import LayerRepairs
-from .reports import Outgoing, Report
+from .reports import Outgoing, Report, Requested
 from .sequencer_layer import SequencerLayer
 from .state_transfer_layer import StateTransferLayer
 from .timers import NEVER
@@ -220,12 +220,11 @@ class Stack:
         """End a call whose report CallOver has not come: who has not answered is late."""
         return self._group.calls.end(number)
 
-    def reply(
-        self, to: Address, number: int, payload: bytes, now: float, *, failed: bool = False
-    ) -> None:
+    def reply(self, call: Requested, payload: bytes, now: float, *, failed: bool = False) -> None:
         """Reply to a call, if who has called is still a member; raises MessageTooLarge."""
         self.check_call(payload)
-        self._group.calls.reply(to, number, payload, now, failed=failed)
+        to, view, number = call.sender, call.view, call.number
+        self._group.calls.reply(to, number, view, payload, now, failed=failed)
 
     def check_call(self, payload: bytes) -> None:
         """Raise MessageTooLarge if `call` and `reply` would."""

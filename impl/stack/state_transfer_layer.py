@@ -106,12 +106,12 @@ class StateTransferLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Handle deliveries, events of GMS, views, and the messages of UNICAST's lane STATE."""
         match event:
-            case Deliver(messages, _, payloads):
+            case Deliver(messages, view, payloads):
                 if messages.first == UNORDERED:
                     self._unordered += messages.size
                 else:
                     self._delivered += messages.size
-                passed = Discarded(messages, payloads) if self.core.discarding else event
+                passed = Discarded(messages, view, payloads) if self.core.discarding else event
                 self.above.up(passed, now)
             case Mail(source, body) if isinstance(body, StateBody):
                 self._do(self._event(source, body), now)

@@ -36,7 +36,7 @@ from .headers import (
     UnicastHeader,
 )
 
-VERSION = 6
+VERSION = 7
 MAGIC = b"RC"
 HEADROOM = 512
 """Bytes of a bundle that are reserved for prefix and header."""

@@ -201,7 +201,7 @@ def test_answers_that_nobody_waits_for_are_counted_and_named(
     group["a"].stack.call(b"?", [group["b"].address, group["d"].address], group.now)
     source = group[sender].address
     for number in numbers:
-        answer = encode(ReplyFrame(number, False, b"answer"))
+        answer = encode(ReplyFrame(number, 1, False, b"answer"))
         group[sender].stack._group.direct.queue(group["a"].address, answer)
     group[sender].stack.flush(group.now)
     group._settle(group[sender])

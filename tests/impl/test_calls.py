@@ -12,7 +12,7 @@ from raincheck.impl.errors import CallFailed, MessageTooLarge, NotInView
 from raincheck.impl.messages import Address, Frame, Payloads, Run
 from raincheck.impl.sequencer.events import Deliver
 from raincheck.impl.simulation.group import Link, Node, Simulator
-from raincheck.impl.stack.calls import NOT_ASKED, TWICE, UNEXPECTED, Calls, Replies
+from raincheck.impl.stack.calls import NOT_ASKED, OTHER_VIEW, TWICE, UNEXPECTED, Calls, Replies
 from raincheck.impl.stack.calls_layer import DISCARDED
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.frames import ReplyFrame, RequestFrame, encode
@@ -33,7 +33,7 @@ def group_of(names: str, *, seed: int = 1, link: Link | None = None) -> Simulato
 
 def answer(node: Node, asked: Requested) -> None:
     content = b"%d messages, %s" % (node.messages, asked.payload)
-    node.stack.reply(asked.sender, asked.number, content, 0.0)
+    node.stack.reply(asked, content, 0.0)
 
 
 def silent(_node: Node, _asked: Requested) -> None:
@@ -52,9 +52,9 @@ def test_a_call_of_some_is_over_when_each_has_answered_failed_or_left() -> None:
     calls = Calls()
     number = calls.begin([A, B, C])
 
-    assert calls.replied(A, number, b"yes", failed=False) == ("", [])
+    assert calls.replied(A, number, 1, False, b"yes") == ("", [])
     assert calls.install([A, C]) == []
-    assert calls.replied(C, number, b"no", failed=True) == ("", [number])
+    assert calls.replied(C, number, 1, True, b"no") == ("", [number])
 
     replies = calls.take(number)
     assert (replies.answers, replies.failed, replies.left) == ({A: b"yes"}, {C: "no"}, (B,))
@@ -68,9 +68,9 @@ def test_a_call_of_all_asks_those_of_the_view_in_which_it_is_delivered() -> None
     number = calls.begin(None)
 
     assert calls.install([A]) == []  # nobody is asked yet
-    assert calls.delivered(number, [A, B]) == []
-    assert calls.delivered(number, [A, B, C]) == []  # only the first time counts
-    assert calls.replied(A, number, b"", failed=False) == ("", [])
+    assert calls.delivered(number, 1, [A, B]) == []
+    assert calls.delivered(number, 1, [A, B, C]) == []  # only the first time counts
+    assert calls.replied(A, number, 1, False, b"") == ("", [])
     assert calls.install([A, C]) == [number]
     assert calls.take(number).left == (B,)
 
@@ -79,34 +79,59 @@ def test_replies_to_a_call_of_all_may_come_before_it_is_delivered_here() -> None
     calls = Calls()
     number = calls.begin(None)
 
-    assert calls.replied(B, number, b"soon", failed=False) == ("", [])
-    assert calls.replied(B, number, b"", failed=False) == (TWICE, [])
-    assert calls.delivered(number, [A, B]) == []
-    assert calls.replied(A, number, b"", failed=False) == ("", [number])
+    assert calls.replied(B, number, 1, False, b"soon") == ("", [])
+    assert calls.replied(B, number, 1, False, b"") == (TWICE, [])
+    assert calls.delivered(number, 1, [A, B]) == []
+    assert calls.replied(A, number, 1, False, b"") == ("", [number])
     assert calls.take(number).answers == {A: b"", B: b"soon"}
+
+
+def test_what_was_answered_in_a_view_that_ended_before_the_call_is_void() -> None:
+    calls = Calls()
+    number = calls.begin(None)
+
+    assert calls.replied(C, number, 4, False, b"an order that died with c") == ("", [])
+    assert calls.install([A, B]) == []
+    assert calls.delivered(number, 5, [A, B]) == []
+    assert calls.replied(B, number, 4, False, b"") == (OTHER_VIEW, [])
+    assert calls.replied(B, number, 5, False, b"b") == ("", [])
+    assert calls.replied(A, number, 5, False, b"a") == ("", [number])
+
+    replies = calls.take(number)
+    assert (replies.answers, replies.left) == ({B: b"b", A: b"a"}, (C,))
+
+
+def test_a_call_that_ends_undelivered_keeps_the_answers_of_one_view() -> None:
+    calls = Calls()
+    number = calls.begin(None)
+    calls.replied(C, number, 4, False, b"c")
+    calls.replied(B, number, 5, False, b"b")
+
+    replies = calls.end(number, [A, B, C])
+    assert (replies.answers, replies.left, replies.late) == ({B: b"b"}, (C,), (A,))
 
 
 def test_whoever_has_not_answered_in_time_is_late() -> None:
     calls = Calls()
     some, everybody = calls.begin([A, B]), calls.begin(None)
-    calls.replied(B, some, b"", failed=False)
+    calls.replied(B, some, 1, False, b"")
 
     assert calls.end(some, [A, B, C]).late == (A,)
     assert calls.end(everybody, [A, B, C]).late == (A, B, C)
-    assert calls.replied(A, some, b"", failed=False) == ("", [])
+    assert calls.replied(A, some, 1, False, b"") == ("", [])
 
 
 def test_replies_that_nobody_waits_for_are_named() -> None:
     calls = Calls()
-    assert calls.replied(A, 1, b"", failed=False) == (UNEXPECTED, [])
+    assert calls.replied(A, 1, 1, False, b"") == (UNEXPECTED, [])
     number = calls.begin([A, B])
-    assert calls.replied(A, 0, b"", failed=False) == (UNEXPECTED, [])
-    assert calls.replied(A, number + 1, b"", failed=False) == (UNEXPECTED, [])
-    assert calls.replied(C, number, b"", failed=False) == (NOT_ASKED, [])
-    calls.replied(A, number, b"first", failed=False)
-    assert calls.replied(A, number, b"second", failed=False) == (TWICE, [])
-    assert calls.replied(A, number, b"second", failed=True) == (TWICE, [])
-    calls.replied(B, number, b"", failed=False)
+    assert calls.replied(A, 0, 1, False, b"") == (UNEXPECTED, [])
+    assert calls.replied(A, number + 1, 1, False, b"") == (UNEXPECTED, [])
+    assert calls.replied(C, number, 1, False, b"") == (NOT_ASKED, [])
+    calls.replied(A, number, 1, False, b"first")
+    assert calls.replied(A, number, 1, False, b"second") == (TWICE, [])
+    assert calls.replied(A, number, 1, True, b"second") == (TWICE, [])
+    calls.replied(B, number, 1, False, b"")
     assert calls.take(number).answers == {A: b"first", B: b""}
 
 
@@ -120,7 +145,7 @@ def test_every_call_ends_with_each_member_in_one_place(data: st.DataObject) -> N
     for _ in range(data.draw(st.integers(0, 12))):
         who = data.draw(st.sampled_from(members))
         if data.draw(st.booleans()):
-            _, over = calls.replied(who, number, b"", failed=data.draw(st.booleans()))
+            _, over = calls.replied(who, number, 1, data.draw(st.booleans()), b"")
         else:
             here.discard(who)
             over = calls.install(here)
@@ -250,7 +275,7 @@ def test_own_calls_of_all_do_not_ask_a_member_that_ignores_its_own() -> None:
 
 def test_a_reply_to_a_member_that_is_gone_is_counted() -> None:
     group = group_of("abc")
-    group["b"].stack.reply(Address("z", 0), 1, b"", group.now)
+    group["b"].stack.reply(Requested(Address("z", 0), 1, 1, b"", True), b"", group.now)
     assert group["b"].stack.counters["reply_to_nobody"] == 1
 
 
@@ -261,7 +286,7 @@ def test_a_joiner_says_that_it_does_not_answer_what_is_in_its_state() -> None:
     group.run(1)
     request = Payloads.pack([b"plain", encode(RequestFrame(number, b"?"))], framed=True)
 
-    group["b"].stack._group.calls.up(Discarded(Run(A, 1, 2), request), group.now)
+    group["b"].stack._group.calls.up(Discarded(Run(A, 1, 2), 1, request), group.now)
     group["b"].stack.flush(group.now)
     group._settle(group["b"])
     group.run(1)
@@ -277,7 +302,7 @@ def test_the_callers_mistakes_are_refused_at_the_call() -> None:
     with pytest.raises(MessageTooLarge):
         stack.call(bytes(100_000), None, 0.0)
     with pytest.raises(MessageTooLarge):
-        stack.reply(B, 1, bytes(100_000), 0.0)
+        stack.reply(Requested(B, 1, 1, b"", True), bytes(100_000), 0.0)
     group.run(1)
     assert group["b"].requested == []
 
@@ -285,9 +310,9 @@ def test_the_callers_mistakes_are_refused_at_the_call() -> None:
 @pytest.mark.parametrize(
     ("first", "frame", "said"),
     [
-        (0, ReplyFrame(9, False, b""), UNEXPECTED),
-        (0, ReplyFrame(0, True, b""), UNEXPECTED),
-        (5, ReplyFrame(1, False, b""), "a reply to all"),
+        (0, ReplyFrame(9, 1, False, b""), UNEXPECTED),
+        (0, ReplyFrame(0, 1, True, b""), UNEXPECTED),
+        (5, ReplyFrame(1, 1, False, b""), "a reply to all"),
         (5, Frame(b"\x09"), "begins with"),
         (5, Frame(b""), "begins with"),
         (0, Frame(b"\x03\x00"), "frame of 2 bytes"),
