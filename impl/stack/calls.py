@@ -17,6 +17,9 @@ UNEXPECTED = "reply to no call of this member"
 NOT_ASKED = "reply to a call of others"
 TWICE = "second reply to one call"
 
+MOST_REASON = 10_000
+"""The most bytes of a reason why a call is not answered; more is cut off."""
+
 
 @dataclass(slots=True)
 class Replies:
@@ -66,7 +69,7 @@ class _Call:
         if self.waiting is not None:
             del self.waiting[sender]
         if failed:
-            self.replies.failed[sender] = content.decode(errors="replace")
+            self.replies.failed[sender] = content[:MOST_REASON].decode(errors="replace")
         else:
             self.replies.answers[sender] = content
 
