@@ -13,8 +13,8 @@ With all of them here the leader decides: the members of all sides, sorted, and 
 plus one. Each side holds that view ready and installs it (INSTALL_MERGE_VIEW), says so (INSTALLED),
 and goes on when all have it (RESUME).
 
-A merge is given up by suspicion only. A leader goes on without a side that it suspects, and tells it
-(CANCEL); a side whose leader is suspected goes on as before, says so, and takes no part in that
+A merge is given up by suspicion only. A leader goes on without a side that it suspects, and tells
+it (CANCEL); a side whose leader is suspected goes on as before, says so, and takes no part in that
 merge any more. With wrong suspicions a merge may be a half one: who has the merged view then leaves
 out who has not, as GMS does after a crash, and the groups merge again.
 """

@@ -224,6 +224,21 @@ class Sequencer:
         effects += [SendJoinRsp(joiner, rsp) for joiner in view.joiners if joiner != self.me]
         return effects
 
+    def merge(
+        self, event: InstallView, known: dict[Address, int], digest: Digest, clock: int
+    ) -> list[Effect]:
+        """MERGE2: install a merged view, whose number may skip some.
+
+        `known` is what any side has delivered of the members, `digest` how far the sides have come
+        in the members' streams. What another side has delivered of this member is not sent again.
+        """
+        self.view = event.view.id.counter - 1
+        self.clock = max(self.clock, clock)
+        self.received_table |= known
+        self.position |= dict(digest.entries)
+        self._forget(1, known.get(self.me, 0))
+        return self._install_view(event)
+
     def _join(self, event: Join) -> list[Effect]:
         """JOIN_RSP arrives: the joiner is a member."""
         rsp = event.rsp
