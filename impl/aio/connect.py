@@ -156,8 +156,9 @@ class ChannelConfig:
     on_merge: str | None = None
     """When this group meets another one of its name, after a partition or founded apart: "leave",
     one of the two gives way, and its members leave; "callback", they become one, and the
-    application is shown a `MergeView`, in which it brings its states together. All members need
-    the same. None: as in `stack`, where it is "leave"."""
+    application is shown a `MergeView`, in which it brings its states together; "state", the same,
+    and the sides that do not prevail are given the state of the one that does (`get_state` and
+    `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -188,6 +189,9 @@ class ChannelConfig:
         if self.ask is not None:
             inside(self.ask, "ask")
         merges = replace(self.stack, on_merge=self._on_merge)
+        stateless = self.get_state is None or self.set_state is None
+        if merges.on_merge == "state" and stateless:
+            raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
         if self.trace is not None and merges.on_merge != "leave":
             raise ConfigError(
                 f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "

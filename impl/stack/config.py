@@ -15,7 +15,7 @@ Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
 """From the bottom to the top."""
 
-MERGES = ("leave", "callback")
+MERGES = ("leave", "callback", "state")
 """What may become of two groups that meet."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -59,7 +59,8 @@ class StackConfig:
     on_merge: str = "leave"
     """When this group meets another one of its name, after a partition or founded apart: "leave",
     one of the two gives way, and its members leave; "callback", they merge, and the application
-    sees a MergeView. All members need the same."""
+    sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
+    one that does. All members need the same."""
     admit: Admit | None = None
     """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
     address must be in, or a function of its name and endpoint. None: everybody."""

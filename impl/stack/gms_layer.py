@@ -289,7 +289,7 @@ class GmsLayer(Layer):
             early, self._early = self._early, None
             self.start_flush(*early, now)
             return True
-        wanted = self._wanted or self._merging == "wanted"
+        wanted = self._takes_state or self._merging == "wanted"
         if core.leader == self.me and wanted and not core.transfer:
             self._handle(RequestTransfer())
         if core.may_begin:
@@ -328,7 +328,7 @@ class GmsLayer(Layer):
 
     def _finish(self, now: float) -> bool:
         """Transfer the state if a member wants it, then let the group resume."""
-        if not self._transferring and self._wanted:
+        if not self._transferring and self._takes_state:
             self._transferring = True
             self.above.up(Transfer(), now)
         if self._transferring and not self._transferred:
@@ -347,6 +347,11 @@ class GmsLayer(Layer):
             self._merging = ""
             self.above.up(SideInstalled(), now)
         return True
+
+    @property
+    def _takes_state(self) -> bool:
+        """Whether a member wants the state, and all may have it: not before a merge has ended."""
+        return self._wanted and self._unresumed is None
 
     # ------------------------------------------------------------------ merges
 

@@ -27,12 +27,32 @@ def local(placed: PlacedView, me: Address) -> PlacedView:
     return placed._replace(view=view._replace(joiners=joiners))
 
 
-def known_of(placed: PlacedView) -> dict[Address, int]:
-    """Return how much any side of a merged view has delivered of each of its members."""
+def yielding(placed: PlacedView) -> list[Address]:
+    """Return the members of a merged view whose sides do not prevail.
+
+    The largest side does; of equal ones that with more views behind it, then the one whose
+    coordinator comes first.
+    """
+    first = _prevailing(placed)
+    return [member for side in placed.sides if side != first for member in side.members]
+
+
+def _prevailing(placed: PlacedView) -> Side:
+    sides = sorted(placed.sides, key=lambda side: side.coordinator)
+    return max(sides, key=lambda side: (len(side.members), side.view.counter))
+
+
+def known_of(placed: PlacedView, merges: str) -> dict[Address, int]:
+    """Return how much has been delivered of each member of a merged view, so as to count.
+
+    That is what any side has; if all take one side's state, what this one or the member's own has.
+    """
     known: dict[Address, int] = {}
+    first = _prevailing(placed) if merges == "state" else None
     for side in placed.sides:
         for member, at in side.table:
-            if member in placed.view.members:
+            counts = first is None or side == first or member in side.members
+            if counts and member in placed.view.members:
                 known[member] = max(at, known.get(member, 0))
     return known
 

@@ -98,7 +98,7 @@ class SequencerLayer(Layer):
         self._past.note(core.received_table, placed.view.members)
         if not sides:
             return core.handle(InstallView(placed.view))
-        known = known_of(placed)
+        known = known_of(placed, self.config.on_merge)
         if known.get(self.me, 0) > core.seqno:
             self.ground.out(f"{self.me} is said to have sent what it has not; join again")
             return []

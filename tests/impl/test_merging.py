@@ -262,6 +262,74 @@ def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> No
 # ------------------------------------------------------------------ policies
 
 
+def with_state(names: str = NAMES, seed: int = 1) -> Simulator:
+    """A group whose applications have a state, which the larger side of a merge keeps."""
+    group = Simulator(seed, config=StackConfig(on_merge="state"), with_state=True)
+    group.start(names[0])
+    group.run_until(lambda: group.in_one_view(names[0]))
+    group.start(*names[1:])
+    group.run_until(lambda: group.in_one_view(*names))
+    group.run(1.0)
+    say(group, names)
+    group.run(0.3)
+    return group
+
+
+def states(group: Simulator, names: str = NAMES) -> set[tuple[int, int]]:
+    """The states of these members' applications."""
+    return {(group[name].app.checksum, group[name].app.applied) for name in names}
+
+
+@pytest.mark.parametrize(("parts", "prevails"), [(("a", "bcd"), "b"), (("abc", "d"), "a")])
+def test_the_smaller_side_takes_the_state_of_the_larger_one(
+    parts: tuple[str, ...], prevails: str
+) -> None:
+    group = with_state()
+    split(group, *parts)
+    assert len(states(group)) == 2
+    state = group[prevails].app.checksum
+    group.heal()
+    group.run_until(lambda: group.in_one_view(*NAMES), 20)
+    say(group, NAMES)
+    assert group[prevails].app.checksum == state
+    group.run(3.0)
+    assert len(states(group)) == 1
+    assert group[prevails].app.applied == group[prevails].messages
+    say(group, NAMES)
+    group.run(0.5)
+    assert len(states(group)) == 1
+    assert all(node.left is None for node in group.up)
+
+
+@pytest.mark.parametrize("victim", NAMES)
+def test_a_side_gets_the_state_whoever_crashes_as_it_waits_for_it(victim: str) -> None:
+    group = with_state()
+    split(group, "ab", "cd")
+    for _ in range(2):
+        say(group, "cd")
+    group.heal()
+    group.run_until(lambda: group.in_one_view(*NAMES), 20)
+    say(group, NAMES)
+    group.crash(victim)
+    rest = NAMES.replace(victim, "")
+    group.run_until(lambda: group.in_one_view(*rest), 20)
+    group.run(3.0)
+    say(group, rest)
+    group.run(1.0)
+    assert len(states(group, rest)) == 1
+    assert all(group[name].left is None for name in rest)
+
+
+def test_who_cannot_be_given_the_state_leaves_and_says_why() -> None:
+    group = with_state()
+    split(group, "a", "bcd")
+    for name in "bcd":
+        group[name].app.garbage = True
+    group.heal()
+    group.run_until(lambda: group["a"].left is not None, 20)
+    assert group["a"].left == "a.0 has merged, and has not got the group's state; join again"
+
+
 def test_groups_that_do_not_merge_do_as_before() -> None:
     group = Simulator(1)
     group.start(*NAMES, founders=True)
@@ -297,7 +365,9 @@ def test_a_process_with_another_policy_is_not_admitted() -> None:
 
 
 def test_policies_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match="on_merge is 'maybe'; choose one of 'leave', 'callback'"):
+    with pytest.raises(
+        ConfigError, match="on_merge is 'maybe'; choose one of 'leave', 'callback', 'state'"
+    ):
         StackConfig(on_merge="maybe")
     with pytest.raises(ConfigError, match="open_latch_after"):
         StackConfig(on_merge="callback", open_latch_after=1.0)
