@@ -224,19 +224,23 @@ class Sequencer:
         effects += [SendJoinRsp(joiner, rsp) for joiner in view.joiners if joiner != self.me]
         return effects
 
-    def merge(
-        self, event: InstallView, known: dict[Address, int], digest: Digest, clock: int
-    ) -> list[Effect]:
+    def at_cut(self, members: tuple[Address, ...]) -> tuple[Table, Digest]:
+        """MERGE2: what is delivered of these members, and of their own streams, as a side tells."""
+        table, mine = self.received_table, self.position
+        return (
+            tuple(sorted((m, table[m]) for m in members if table.get(m))),
+            Digest(tuple(sorted((m, mine[m]) for m in members if mine.get(m)))),
+        )
+
+    def merge(self, event: InstallView, table: Table, digest: Digest, clock: int) -> list[Effect]:
         """MERGE2: install a merged view, whose number may skip some.
 
-        `known` is what any side has delivered of the members, `digest` how far the sides have come
-        in the members' streams. What another side has delivered of this member is not sent again.
+        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them.
         """
         self.view = event.view.id.counter - 1
         self.clock = max(self.clock, clock)
-        self.received_table |= known
+        self.received_table |= dict(table)
         self.position |= dict(digest.entries)
-        self._forget(1, known.get(self.me, 0))
         return self._install_view(event)
 
     def _join(self, event: Join) -> list[Effect]:

@@ -69,10 +69,13 @@ from .endpoints import UNKNOWN
 from .layer import Ground, Layer
 from .passing import AtCut, Found, InstallMerged, Joined, Merging, SideInstalled
 from .passing import Install as Installing
+from .reports import Dropped
 from .timers import NEVER
 
 _KNOWN = 64
 """The most coordinators of other groups that are kept in mind."""
+_BYTES = 450
+"""As many bytes of a message of a merge may belong to one member."""
 _FRESH = 3.0
 """So long after it was heard of is another group taken for one that is there."""
 _PAUSE = 0.5
@@ -87,6 +90,12 @@ class _Group(NamedTuple):
     at: float
 
 
+def _bound(table: dict[Any, Any]) -> None:
+    """Forget the first entry of a table that has grown too large."""
+    if len(table) > _KNOWN:
+        del table[next(iter(table))]
+
+
 def _plain(view: View, merge: MergeId | None = None) -> CoreView:
     """Return the view as MERGE2 sees it."""
     return CoreView(view.id, view.members, merge or NO_MERGE)
@@ -97,7 +106,6 @@ class Merge2Layer(Layer):
 
     name = "merge2"
     precedence = 6
-    statuses = ("member",)
     core: Merge2
 
     def __init__(self, ground: Ground) -> None:
@@ -176,8 +184,7 @@ class Merge2Layer(Layer):
         if now - self._told.get(place, float("-inf")) < _PAUSE:
             return False
         self._told[place] = now
-        if len(self._told) > _KNOWN:
-            del self._told[next(iter(self._told))]
+        _bound(self._told)
         return True
 
     def _try(self, now: float) -> None:
@@ -186,7 +193,8 @@ class Merge2Layer(Layer):
             who: group for who, group in self._groups.items() if now - group.at < _FRESH
         }
         self._try_at = now + _PAUSE * (1 + self._random.random()) if self._groups else NEVER
-        if self.core.stage != "idle" or not self.core.coordinates or self.membership.gone:
+        free = self.core.stage == "idle" and self.core.coordinates and not self.membership.gone
+        if not free or self.membership.status != "member":
             return
         ours = self.membership.members
         others = {
@@ -194,7 +202,12 @@ class Merge2Layer(Layer):
             for who, group in self._groups.items()
             if not checks.overlap(group.view, ours)
         }
-        if others and self.me < min(others):
+        most = self.config.max_bundle // _BYTES
+        everybody = len(ours) + sum(len(self._groups[who].view.members) for who in others)
+        if others and everybody > most:
+            detail = f"{everybody} members are too many to merge, at most {most} are not"
+            self.indications.append(Dropped("merge_refused", min(others.values()), detail, 1))
+        elif others and self.me < min(others):
             self._places = dict(others)
             self._sides = {}
             self._heard = dict.fromkeys(others, now)
@@ -207,16 +220,20 @@ class Merge2Layer(Layer):
         """Take the cookie that a coordinator has given to this one, and send what it refused."""
         if self._cookies.get(endpoint) != cookie and endpoint in self._last:
             self._cookies[endpoint] = cookie
+            _bound(self._cookies)
             self._transmit(*self._last[endpoint], endpoint)
 
     def receive(self, source: Address, body: MergeBody, endpoint: Endpoint, now: float) -> str:
         """Handle a message of another coordinator; return what cannot be true of it."""
         core, merge = self.core, body.merge
-        if merge == core.merge:
-            if source in self._places and self._places[source] != endpoint:
+        if merge == core.merge and source in self._heard:
+            if self._places.get(source, endpoint) != endpoint:
                 return "a message of a merge from another place than before"
             self._heard[source] = now
-        if source not in self._places and len(self._places) < _KNOWN:
+        if source not in self._places:
+            if len(self._places) >= _KNOWN:
+                spare = (who for who in self._places if who not in self._heard)
+                self._places.pop(next(spare, source), None)
             self._places[source] = endpoint
         match body:
             case MergeReq():
@@ -226,6 +243,8 @@ class Merge2Layer(Layer):
             case InstallMergeView():
                 return self._decided(source, body, endpoint, now)
             case MergeInstalled(_, done):
+                if merge == core.merge and source not in self._in_it:
+                    return "INSTALLED of a merge that it is not in"
                 self._do(ReceiveInstalled(source, merge, done), now)
             case MergeResume():
                 if merge.leader == source:
@@ -240,6 +259,9 @@ class Merge2Layer(Layer):
             return f"MERGE_REQ of a merge that {merge.leader} leads"
         if merge == self.core.merge:
             self._send(source, MergeAlive(merge))
+            return ""
+        if self.membership.status != "member":
+            self._send(source, MergeRsp(merge, None))
             return ""
         self._places[source] = endpoint
         if self.core.stage == "idle":
@@ -352,8 +374,7 @@ class Merge2Layer(Layer):
         place = self._places.get(to)
         if place is not None:
             self._last[place] = to, body
-            if len(self._last) > _KNOWN:
-                del self._last[next(iter(self._last))]
+            _bound(self._last)
             self._transmit(to, body, place)
 
     def _transmit(self, to: Address, body: MergeBody, place: Endpoint) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Collection, Iterable
 from raincheck.impl.messages import Address, View
 from raincheck.impl.wire.merge_bodies import InstallMergeView, Side
 
-from .merged import PAST
-
 _FAR = 1 << 40
 """Numbers of views and clocks grow by steps of one; none of this size is ever reached."""
 
@@ -65,11 +63,9 @@ def _lies(side: Side) -> str:
         return "a side whose digest is not of its members"
     if len(side.bundles.entries) != len(members):
         return "a side with two digests of a member"
-    known = [who for who, _ in side.digest.entries]
-    if not members.issuperset(known) or len(known) > len(members):
+    known = [who for entries in (side.table, side.digest.entries) for who, _ in entries]
+    if not members.issuperset(known) or len(known) > 2 * len(members):
         return "a side that speaks for processes that are not its members"
-    if len(side.table) > len(members) + PAST:
-        return f"a side with a table of {len(side.table)} members"
     if side.view.counter > _FAR or side.clock > _FAR:
         return f"a side with the view {side.view.counter} and the clock {side.clock}"
     return ""

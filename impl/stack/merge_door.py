@@ -31,7 +31,7 @@ class MergeDoor:
     def receive(self, message: MergeMessage, endpoint: Endpoint, now: float) -> None:
         """Handle a message of a merge, which anybody may have sent."""
         ground, source = self._ground, message.source
-        if message.to != ground.me or self._membership.status != "member":
+        if message.to != ground.me or not self._membership.running:
             ground.outbox.counters["not_for_me"] += 1
             return
         if self._merges == "leave" or message.merges != self._merges:

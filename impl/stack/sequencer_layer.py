@@ -38,7 +38,7 @@ from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane, PlacedView
 
 from .layer import Ground, Layer
-from .merged import Past, known_of
+from .merged import strangers
 from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Unanswered
 from .timers import NEVER
 
@@ -62,7 +62,6 @@ class SequencerLayer(Layer):
         self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._sequenced: dict[Address, int] = {}  # in this view, of each sender, by its FORWARDs
         self._refused: tuple[Address, float] | None = None  # whose DATA was refused first, and when
-        self._past = Past()
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     # ------------------------------------------------------------------ events
@@ -77,10 +76,7 @@ class SequencerLayer(Layer):
                 self.apply(self._installed(placed), now)
             case AtCut(members):
                 core = self.core
-                mine = core.position
-                digest = Digest(tuple(sorted((m, mine[m]) for m in members if mine.get(m))))
-                table = self._past.table(core.received_table, members)
-                event = AtCut(members, table, digest, core.clock)
+                event = AtCut(members, *core.at_cut(members), core.clock)
             case Joined(source, body):
                 self._record()
                 rsp = JoinRsp(body.placed.view, body.table, body.digest, body.clock)
@@ -94,18 +90,14 @@ class SequencerLayer(Layer):
         self.above.up(event, now)
 
     def _installed(self, placed: PlacedView) -> list[Effect]:
-        core, sides = self.core, placed.sides
-        self._past.note(core.received_table, placed.view.members)
+        sides = strangers(placed, self.me)
         if not sides:
-            return core.handle(InstallView(placed.view))
-        known = known_of(placed, self.config.on_merge)
-        if known.get(self.me, 0) > core.seqno:
-            self.ground.out(f"{self.me} is said to have sent what it has not; join again")
-            return []
+            return self.core.handle(InstallView(placed.view))
         # All know the cut already: nobody waits for JOIN_RSP.
         event = InstallView(placed.view._replace(joiners=()))
+        table = tuple(entry for side in sides for entry in side.table)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
-        return core.merge(event, known, digest, max(side.clock for side in sides))
+        return self.core.merge(event, table, digest, max(side.clock for side in sides))
 
     def waits(self, lane: Lane) -> None:
         """Note that FORWARDs wait to be sequenced."""

@@ -204,6 +204,20 @@ def test_groups_with_a_key_merge() -> None:
 # ------------------------------------------------------------------ crashes and flapping
 
 
+@pytest.mark.parametrize("who", NAMES)
+@pytest.mark.parametrize("where", ["flushing", "installed"])
+def test_a_member_may_leave_while_groups_merge(who: str, where: str) -> None:
+    group = founded(link=Link(delay=(0.001, 0.003)))
+    split(group, "ac", "bd")
+    group.heal()
+    while "a" not in {name for name in "ab" if stage(group, name) == where}:
+        group.run(0.0005)
+        assert group.now < 30
+    group.leave(who)
+    group.run_until(lambda: group[who].left == "", 20.0)
+    one(group, NAMES.replace(who, ""), 30.0)
+
+
 def stage(group: Simulator, name: str) -> str:
     """How far the merge is that a node takes part in."""
     return group[name].stack._group.find(Merge2Layer).core.stage
@@ -257,6 +271,19 @@ def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> No
     assert all(group[name].messages > before[name] + 30 * len(alive) for name in alive)
     assert [group[name].left for name in alive] == [None] * len(alive)
     check(group)
+
+
+def test_groups_that_are_too_large_together_stay_apart_and_say_so() -> None:
+    group = Simulator(1, config=StackConfig(on_merge="callback", max_bundle=2048))
+    group.start("a", "b", "c", "d", "e", founders=True)
+    group.run(0.3)
+    split(group, "ab", "cde")
+    group.heal()
+    group.run(5.0)
+    said = {report.detail for report in group["a"].dropped}
+    assert said == {"5 members are too many to merge, at most 4 are not"}
+    assert group.in_one_view(*"ab")
+    assert group.in_one_view(*"cde")
 
 
 # ------------------------------------------------------------------ policies
