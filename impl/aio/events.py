@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from raincheck.impl.errors import RaincheckError
-from raincheck.impl.messages import Address, Message, View
+from raincheck.impl.messages import Address, MergeView, Message, View
 from raincheck.impl.stack.calls import MOST_REASON
 from raincheck.impl.stack.departures import LEFT
 from raincheck.impl.stack.reports import Requested, ViewInstalled
@@ -30,6 +30,8 @@ class ViewChange(NamedTuple):
 
     def __str__(self) -> str:
         news = [f"{member} joined" for member in self.joined]
+        if isinstance(self.view, MergeView):
+            news.append(f"merged of {' and '.join(map(str, self.view.subgroups))}")
         news += [f"{member} left" for member in self.left]
         news += [f"{member} was excluded: {why}" for member, why in self.excluded]
         return f"{self.view}{': ' if news else ''}{'; '.join(news)}"

@@ -144,6 +144,7 @@ class StateDesk:
 
     def _over(self, outcome: str) -> None:
         self.outcome = outcome
+        self._asker = None
         self._changed.set()
 
     # ------------------------------------------------------------------ the provider

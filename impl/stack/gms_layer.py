@@ -67,11 +67,16 @@ from .admission import Admission
 from .departures import LEFT, Departures
 from .gms_bodies import answers_of, arrival, body_of
 from .layer import Ground, Layer
+from .merged import local
 from .passing import (
+    AtCut,
     Found,
     Install,
+    InstallMerged,
     Joined,
     Mail,
+    Merging,
+    SideInstalled,
     Transfer,
     Transferred,
     Unanswered,
@@ -104,6 +109,10 @@ class GmsLayer(Layer):
         self._wanted = False  # a member wants the state
         self._transferring = False
         self._transferred = False
+        self._early: tuple[Address, StartFlush] | None = None  # of a view that is held here
+        self._merging = ""
+        """This side's part in a merge: "wanted", "cut", or "installing"."""
+        self._unresumed: View | None = None  # a merged view in which nobody has gone on yet
 
     # ------------------------------------------------------------------ events
 
@@ -124,6 +133,7 @@ class GmsLayer(Layer):
                 self._install(rsp.placed)
             case Install(placed):
                 self._install(placed)
+                self._unresumed = placed.view if placed.sides else None
         self.above.up(event, now)
 
     def down(self, event: Any, now: float) -> None:
@@ -137,6 +147,10 @@ class GmsLayer(Layer):
                 self._wanted = wanted
             case Transferred():
                 self._transferred = True
+            case Merging(wanted):
+                self._merge(wanted, now)
+            case InstallMerged(placed):
+                self._install_merged(placed, now)
             case Welcome(to, rsp):
                 bundles, placed = self.below.digests().delivered, self._places.of(rsp.view)
                 body = JoinRspBody(placed, rsp.table, rsp.digest, bundles, rsp.clock)
@@ -156,7 +170,10 @@ class GmsLayer(Layer):
             if membership.running and not membership.knows(source):
                 self._stranger(source, body)  # a former member is answered EXCLUDED
             joining = membership.status == "joining" and self.me in body.participants
-            if membership.running or joining:
+            if membership.running and source not in self.core.members and membership.knows(source):
+                self._early = source, body  # of the other side in a merged view
+                self.stirred = True
+            elif membership.running or joining:
                 self.start_flush(source, body, now)
         elif not membership.running:
             self.counters["not_a_member_yet"] += 1
@@ -216,7 +233,14 @@ class GmsLayer(Layer):
         """Handle a sign of life of a process that is not in the view."""
         for effect in self._handle(ReceiveAlive(source)):
             if isinstance(effect, SendExcluded):
-                self.outbox.send_to(Excluded(self.me, source, effect.view), endpoint)
+                self.outbox.send_to(self._notice(source, effect.view), endpoint)
+
+    def _notice(self, to: Address, view: View) -> Excluded:
+        """Return EXCLUDED, with the place of whoever leads this group."""
+        here = "here", 0
+        leader = self.core.leader or self.me
+        place = here if leader == self.me else self.outbox.endpoints.get(leader, here)
+        return Excluded(self.me, to, view, self.config.on_merge, *place)
 
     def out(self, source: Address, view: View, now: float) -> None:
         """Handle EXCLUDED; several members may say so."""
@@ -235,7 +259,7 @@ class GmsLayer(Layer):
             unsaid = zip(view.members, placed.endpoints, strict=True)
             self._places.keep({self.me, *(member for member, place in unsaid if not place[1])})
         self._places.learn([placed])
-        membership.view = view
+        membership.view = view._replace(joiners=()) if placed.sides else view
         if membership.status == "joining":
             membership.become("member")
 
@@ -251,17 +275,22 @@ class GmsLayer(Layer):
             return False
         suspended, self._suspended = self._suspended, None
         if suspended is not None and core.phase == "flushing":
-            for _, views in suspended.answers:
+            answers = []
+            for member, views in suspended.answers:
                 self._places.learn(views)
-            self._do(Suspended(answers_of(suspended.answers, self.me)), now)
+                answers.append((member, tuple(local(placed, self.me) for placed in views)))
+            self._do(Suspended(answers_of(answers, self.me)), now)
             return True
         if self._proposed is not None and self._settled():
             (source, body), self._proposed = self._proposed, None
-            self._places.learn([body.placed])
-            self._departures.learn(body.placed.view.id, body.departures)
-            self._do(arrival(source, body), now)
+            self._hold(source, body, now)
             return True
-        if core.leader == self.me and self._wanted and not core.transfer:
+        if self._early is not None and self._early[0] in core.members:
+            early, self._early = self._early, None
+            self.start_flush(*early, now)
+            return True
+        wanted = self._takes_state or self._merging == "wanted"
+        if core.leader == self.me and wanted and not core.transfer:
             self._handle(RequestTransfer())
         if core.may_begin:
             self._do(BeginChange(), now)
@@ -299,14 +328,73 @@ class GmsLayer(Layer):
 
     def _finish(self, now: float) -> bool:
         """Transfer the state if a member wants it, then let the group resume."""
-        if not self._transferring and self._wanted:
+        if not self._transferring and self._takes_state:
             self._transferring = True
             self.above.up(Transfer(), now)
         if self._transferring and not self._transferred:
             return False
         self._transferring = self._transferred = False
+        if self._merging == "wanted":
+            if self._settled():
+                self._merging = "cut"
+                there = [m for m in self.core.members if m not in self.core.gone]
+                self.above.up(AtCut(tuple(there)), now)
+            return self._merging != "wanted"
+        if self._merging == "cut":
+            return False
         self._do(Finish(), now)
+        if self._merging == "installing":
+            self._merging = ""
+            self.above.up(SideInstalled(), now)
         return True
+
+    @property
+    def _takes_state(self) -> bool:
+        """Whether a member wants the state, and all may have it: not before a merge has ended."""
+        return self._wanted and self._unresumed is None
+
+    # ------------------------------------------------------------------ merges
+
+    def _merge(self, wanted: bool, now: float) -> None:
+        """Suspend the side when its turn has come, or let it go on."""
+        if wanted:
+            self._merging = "wanted"
+        elif self._unresumed is not None:
+            self._unresumed = None
+            self.above.up(flush.Resume(), now)
+        elif self._merging in ("wanted", "cut"):
+            self._merging = ""
+
+    def _install_merged(self, placed: PlacedView, now: float) -> None:
+        """Propose a merged view to the side, which is suspended."""
+        if self._merging != "cut":
+            return  # another member leads the side by now
+        self._merging = "installing"
+        self._places.learn([placed])
+        self._carry_out(self.core.propose_merged(local(placed, self.me).view), now)
+        self._tell(now)
+
+    def _hold(self, source: Address, body: NewViewBody, now: float) -> None:
+        """Hold a view ready that the leader wants to be installed."""
+        placed = local(body.placed, self.me)
+        if placed.sides and all(self.me not in side.members for side in placed.sides):
+            self.ground.offends(source, "NEW_VIEW with a side that is not this member's")
+            return
+        self._places.learn([placed])
+        self._departures.learn(placed.view.id, body.departures)
+        if not placed.sides:
+            self._do(arrival(source, body), now)
+            return
+        effects = self.core.receive_merged_view(source, placed.view)
+        self._changed()
+        self._carry_out(effects, now)
+
+    def apart(self, theirs: View, now: float) -> None:
+        """Take those for gone that have gone on in another view, without this member."""
+        for member in theirs.members:
+            if member in self.core.members and member != self.me:
+                self._departures.note(member, f"it has gone on in {theirs}")
+                self._do(ReceiveLeave(member), now)
 
     # ------------------------------------------------------------------ carrying out
 
@@ -315,11 +403,14 @@ class GmsLayer(Layer):
         self._tell(now)
 
     def _handle(self, event: Event) -> list[Effect]:
+        effects = self.core.handle(event)
+        self._changed()
+        return effects
+
+    def _changed(self) -> None:
         core, membership = self.core, self.membership
-        effects = core.handle(event)
         membership.held, membership.suspected, membership.gone = core.held, core.suspects, core.gone
         self.stirred = True
-        return effects
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
         for effect in effects:
@@ -338,13 +429,14 @@ class GmsLayer(Layer):
                 self._suspended = None
                 self.above.up(flush.Suspend(effect.participants), now)
             elif isinstance(effect, Resume):
-                self.above.up(flush.Resume(), now)
+                if self._unresumed is None:  # else all sides go on together
+                    self.above.up(flush.Resume(), now)
             elif isinstance(effect, SendJoinRsp):
                 rsp = self._welcomes.pop(effect.to, None)
                 if rsp is not None:
                     self.send(effect.to, CONTROL, rsp, now)
             elif isinstance(effect, SendExcluded):
-                self.outbox.send_header(Excluded(self.me, effect.to, effect.view), effect.to)
+                self.outbox.send_header(self._notice(effect.to, effect.view), effect.to)
             elif isinstance(effect, Out):
                 self.membership.excluded = (
                     f"excluded from the group: {effect.sender} decided {effect.prevails}"
