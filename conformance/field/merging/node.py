@@ -1,8 +1,8 @@
 """One member process of `raincheck run merging`: it sends, delivers, and logs, on either side.
 
 Its views are numbered by their ids, since two sides use the same numbers. Nothing of its protocols
-is traced: a trace is of one line of views. Beside the orders of all members it follows "part HOST:PORT
-..." (these are out of reach), "deaf HOST:PORT ..." (these are not heard), and "calm".
+is traced: a trace is of one line of views. Beside the orders of all members it follows "part ..."
+(these endpoints are out of reach), "deaf ..." (these are not heard), and "calm".
 """
 
 import argparse
