@@ -43,7 +43,10 @@ class MergingJudged(Judged[MergingRecord]):
     @property
     def owed(self) -> list[str]:
         """Return the properties that have to hold."""
-        return [name for name in FIRM if name != "SameState" or self.takes_state]
+        left_out: set[str] = set() if self.takes_state else {"SameState"}
+        if not self.record.merges:  # no cut lasted long enough to part anybody
+            left_out.add("OneGroup")
+        return [name for name in FIRM if name not in left_out or name in self.verdicts]
 
     @property
     def counts(self) -> dict[str, object]:
@@ -63,12 +66,11 @@ def judge(record: MergingRecord, folder: Path, *, takes_state: bool) -> MergingJ
     judged.begin()
     wrong = any(member.wrong for member in record.lives)
     add(judged.verdicts, "Integrity", VIOLATED if wrong else HOLDS)
-    apart = VIOLATED if record.apart else HOLDS if record.merges else INCONCLUSIVE
-    add(judged.verdicts, "OneGroup", apart)
     if record.apart:
+        add(judged.verdicts, "OneGroup", VIOLATED)
         judged.reasons.append(f"OneGroup is violated: {record.apart}")
-    elif not record.merges:
-        judged.reasons.append("OneGroup: nothing was cut")
+    elif record.merges:
+        add(judged.verdicts, "OneGroup", HOLDS)
     _judge_logs(judged, folder)
     if takes_state:
         _judge_states(judged)
@@ -119,6 +121,9 @@ def results(runs: list[MergingJudged], again: dict[int, str]) -> tuple[Result, .
             if name == "OneGroup" and merges:
                 figures = {**figures, "merges": len(merges), **_spread(merges)}
             found.append(Result(name, MergingJudged.protocol, verdict, HOLDS, figures))
+    if not any("OneGroup" in judged.verdicts for judged in runs):
+        why = "no cut lasted long enough to part anybody: make more runs, or longer ones"
+        found.append(Result("OneGroup", MergingJudged.protocol, INCONCLUSIVE, HOLDS, {}, why))
     return tuple(found)
 
 
