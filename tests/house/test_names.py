@@ -23,8 +23,8 @@ NOT_RECORDED = {"Restart", "Stabilise"}
 design that no stack has.
 """
 
-NOT_IMPLEMENTED = {"Merge2"}
-"""Their records promise no code and no traces yet; their pages say so in as many words."""
+COMPOSITIONS = {"Layers", "Stack"}
+"""They have no code of their own."""
 
 OWN_TRACES = {"Sequencer"}
 """The format's page describes its actions one by one, beside the types of its BINDING."""
@@ -175,16 +175,8 @@ def test_every_action_has_its_function_and_its_word() -> None:
     assert name_problems(ROOT) == []
 
 
-def test_who_is_not_implemented_says_so_and_promises_no_code() -> None:
-    for protocol in NOT_IMPLEMENTED:
-        name = snake(protocol)
-        assert not {"code", "traces", "proofs", "field"} & promised(ROOT, name), protocol
-        assert not (ROOT / "impl" / name).exists(), f"{protocol} has a core: take it out of here"
-        page = (ROOT / "docs" / "protocols" / f"{name}.md").read_text()
-        assert "**It is not implemented yet.**" in page, protocol
-    others = set(protocols_of(ROOT)) - NOT_IMPLEMENTED
-    composed = {"Layers", "Stack"} & others
-    for protocol in others - composed:
+def test_every_protocol_promises_model_code_and_traces() -> None:
+    for protocol in set(protocols_of(ROOT)) - COMPOSITIONS:
         assert {"model", "code", "traces"} <= promised(ROOT, snake(protocol)), protocol
 
 
