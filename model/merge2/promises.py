@@ -23,7 +23,7 @@ def type_ok(constants: Constants, state: State) -> bool:
     return all(
         well_formed(me)
         and me.known <= set(nodes)
-        and (held is None or held.view.id.number > me.view.id.number)
+        and (held is None or held.view.id.counter > me.view.id.counter)
         and latch in (*nodes, "")
         and all(read <= len(stream) for read, stream in zip(position, state.stream, strict=True))
         for me, held, latch, position in zip(
@@ -67,7 +67,7 @@ def monotone(state: State) -> bool:
     return all(
         me.node in me.view.members
         and me.view == path[-1]
-        and all(one.id.number < other.id.number for one, other in pairwise(path))
+        and all(one.id.counter < other.id.counter for one, other in pairwise(path))
         for me, path in zip(state.locals, state.path, strict=True)
     )
 
