@@ -251,6 +251,18 @@ SOURCES: Final = (
         ),
     ),
     Source(
+        module="deliveries.cuts",
+        planted="planted_properties",
+        complaints=frozenset({"found.append"}),
+        builders=frozenset({"cut_witness"}),
+        witnesses=frozenset({"wrong_cut"}),
+    ),
+    Source(
+        module="deliveries.states",
+        planted="planted_properties",
+        complaints=frozenset({"ValueError"}),
+    ),
+    Source(
         module="deliveries.cycles",
         planted="planted_properties",
         witnesses=frozenset({"cycle_in"}),
@@ -347,6 +359,7 @@ BESIDE: Final = tuple(
         "bindings.sequencer.channels",
         "bindings.sequencer.speaks",
         "bindings.stable.speaks",
+        "field.stack.given",
         "field.tally",
     )
 )

@@ -46,4 +46,4 @@ def test_generate_without_names_replays_only_what_has_an_implementation(
     told = "".join(capsys.readouterr())
     assert "replay every edge of frag-still" in told
     assert "replay every edge of merge2-two" in told
-    assert "layers-" not in told
+    assert [name for name in ("merging-", "layers-") if name in told] == []

@@ -118,6 +118,7 @@ BINDING = Binding(
     told=frozenset({"Suspend", "Suspended", "Resume", "Install"}),
     local_of=local_of,
     assumes=assumes,
+    seldom=frozenset({"Crash"}),
     begins=begins,
     offered=offered,
     invariants=INVARIANTS,
