@@ -23,9 +23,6 @@ NOT_RECORDED = {"Restart", "Stabilise"}
 design that no stack has.
 """
 
-COMPOSITIONS = {"Layers", "Stack"}
-"""They have no code of their own."""
-
 OWN_TRACES = {"Sequencer"}
 """The format's page describes its actions one by one, beside the types of its BINDING."""
 
@@ -183,7 +180,7 @@ def test_every_action_has_its_function_and_its_word() -> None:
 
 
 def test_every_protocol_promises_model_code_and_traces() -> None:
-    for protocol in set(protocols_of(ROOT)) - COMPOSITIONS:
+    for protocol in protocols_of(ROOT):
         assert {"model", "code", "traces"} <= promised(ROOT, snake(protocol)), protocol
 
 
