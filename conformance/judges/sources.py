@@ -198,6 +198,11 @@ SOURCES: Final = (
         asides=frozenset({"accurate", "_key"}),
     ),
     Source(
+        module="bindings.merge2.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+    ),
+    Source(
         module="bindings.gms.promised",
         planted="planted_invariants",
         complaints=frozenset({"Finding"}),

@@ -23,9 +23,6 @@ NOT_RECORDED = {"Restart", "Stabilise"}
 design that no stack has.
 """
 
-NOT_IMPLEMENTED = {"Merge2"}
-"""Their records promise no code and no traces yet; their pages say so in as many words."""
-
 OWN_TRACES = {"Sequencer"}
 """The format's page describes its actions one by one, beside the types of its BINDING."""
 
@@ -182,16 +179,8 @@ def test_every_action_has_its_function_and_its_word() -> None:
     assert name_problems(ROOT) == []
 
 
-def test_who_is_not_implemented_says_so_and_promises_no_code() -> None:
-    for protocol in NOT_IMPLEMENTED:
-        name = snake(protocol)
-        assert not {"code", "traces", "proofs", "field"} & promised(ROOT, name), protocol
-        assert not (ROOT / "impl" / name).exists(), f"{protocol} has a core: take it out of here"
-        page = (ROOT / "docs" / "protocols" / f"{name}.md").read_text()
-        assert "**It is not implemented yet.**" in page, protocol
-    others = set(protocols_of(ROOT)) - NOT_IMPLEMENTED
-    composed = {"Layers", "Stack"} & others
-    for protocol in others - composed:
+def test_every_protocol_promises_model_code_and_traces() -> None:
+    for protocol in protocols_of(ROOT):
         assert {"model", "code", "traces"} <= promised(ROOT, snake(protocol)), protocol
 
 
@@ -438,3 +427,23 @@ def test_words_that_are_missing_on_a_page_or_in_the_code_are_named(tmp_path: Pat
     in_code = waits_in_code(tmp_path, ("waits.py",))
 
     assert unlike(in_code, waits_on_page(page)) == {"to run", "to sit"}
+
+
+# ---------------------------------------------------------------- fairness of the instances
+
+
+def fair_actions(text: str, name: str) -> set[str]:
+    """The actions in a definition of fairness, without the prefix of an instance's own ones."""
+    body = re.search(rf"^{name} ==\n(.*?)(?=\n\n|\Z)", code_of(text), re.MULTILINE | re.DOTALL)
+    assert body is not None, f"there is no {name}"
+    words = re.findall(r"\b(?:MC)?([A-Z][A-Za-z]+)\b", body[1].replace("WF_vars", ""))
+    return {*words} - {"Node", "Number", "TRUE"}
+
+
+@pytest.mark.parametrize("protocol", ["Sequencer", "Frag", "StateTransfer"])
+def test_an_instance_that_joins_fair_actions_names_those_of_the_protocol(protocol: str) -> None:
+    of = (ROOT / "spec" / f"{protocol}.tla").read_text()
+    instance = (ROOT / "spec" / f"MC{protocol}.tla").read_text()
+
+    assert len(fair_actions(of, "Fairness")) > 4
+    assert fair_actions(instance, "MCFairness") == fair_actions(of, "Fairness")
