@@ -76,6 +76,7 @@ from .passing import (
     Joined,
     Mail,
     Merging,
+    Quiet,
     SideInstalled,
     Transfer,
     Transferred,
@@ -155,6 +156,9 @@ class GmsLayer(Layer):
                 bundles, placed = self.below.digests().delivered, self._places.of(rsp.view)
                 body = JoinRspBody(placed, rsp.table, rsp.digest, bundles, rsp.clock)
                 self._welcomes[to] = body
+            case Quiet(True):
+                self._unresumed = None  # FLUSH has let this member go on
+                self.below.down(event, now)
             case Stop():
                 self._handle(Leave())
                 self.below.down(event, now)
@@ -361,7 +365,8 @@ class GmsLayer(Layer):
             self._merging = "wanted"
         elif self._unresumed is not None:
             self._unresumed = None
-            self.above.up(flush.Resume(), now)
+            if self.core.phase == "idle":  # else the flush is one of a view change, which ends it
+                self.above.up(flush.Resume(), now)
         elif self._merging in ("wanted", "cut"):
             self._merging = ""
 
