@@ -117,11 +117,10 @@ class Merge2:
         self.stage = "idle"  # "flushing", "answered", "installing", "installed"
         self.merge = NO_MERGE
         self.waiting: set[Address] = set()  # as a leader: whose answers are missing
+        self.answers: dict[Address, Answer] = {}  # as a leader; then, who is in the merge
         self.absent: set[Address] = set()
         """As a leader: coordinators whose sides do not have the merged view. GMS leaves those sides
         out before anybody goes on, and then there is nothing to Finish."""
-        self._answers: dict[Address, Answer] = {}
-        self._decided: tuple[View, Digest] | None = None
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             ReceiveKnown: self._receive_known,
             Merge: self._merge,
@@ -146,14 +145,22 @@ class Merge2:
         return self._handlers[type(event)](event)
 
     @property
-    def answers(self) -> Iterable[Answer]:
-        """As a leader: the answers that are here; once it has decided, who is in the merge."""
-        return frozenset(self._answers.values())
-
-    @property
     def leads(self) -> bool:
         """Whether this process leads the merge that it takes part in."""
         return self.merge.leader == self.me
+
+    @property
+    def may_decide(self) -> bool:
+        """Whether `Decide` is enabled."""
+        return self.leads and self.stage == "answered" and not self.waiting
+
+    @property
+    def may_finish(self) -> bool:
+        """Whether all sides have the merged view; else, once nobody is waited for, GMS makes the
+        next view.
+        """
+        installed = self.leads and self.stage == "installed" and not self.waiting
+        return installed and not self.absent
 
     @property
     def busy(self) -> bool:
@@ -218,7 +225,7 @@ class Merge2:
         if not self.leads:
             rsp = SendMergeRsp(self.merge.leader, self.merge, answer)
             return [rsp, Suspended(self.merge)]
-        self._answers[self.me] = answer
+        self.answers[self.me] = answer
         self.waiting.discard(self.me)
         return [Suspended(self.merge)]
 
@@ -229,9 +236,9 @@ class Merge2:
         if current and sender in self.waiting and self.stage in ("flushing", "answered"):
             self.waiting.discard(sender)
             if answer is not None:
-                self._answers[sender] = answer
+                self.answers[sender] = answer
             return []
-        if answer is None or not self.repairs.cancels or (current and sender in self._answers):
+        if answer is None or not self.repairs.cancels or (current and sender in self.answers):
             return []
         return [SendCancel(sender, merge)]
 
@@ -242,20 +249,20 @@ class Merge2:
         self._guard("Decide", 'stage[n] = "answered"', self.stage == "answered")
         self._guard("Decide", "Leads(n)", self.leads)
         self._guard("Decide", "waiting[n] = {}", not self.waiting)
-        others = sorted(self._answers.keys() - {self.me})
+        others = sorted(self.answers.keys() - {self.me})
         if not others:
             self._idle()
             return [Resume()]
-        self._decided = view, digest = self._merged()
-        self.stage = "installing"
+        view, digest = self._merged()
+        self.stage, self.absent = "installing", set()  # who has not answered is not in the merge
         if self.repairs.install_acks:
-            self.waiting = set(self._answers)
+            self.waiting = set(self.answers)
         sent = (SendInstallMergeView(to, self.merge, view, digest) for to in others)
         return [*sent, Install(view, digest)]
 
     def _merged(self) -> tuple[View, Digest]:
         """Return the view that the answers make together, and from where its streams are read."""
-        answers = self._answers.values()
+        answers = self.answers.values()
         members = tuple(sorted(frozenset[Address]().union(*(each.members for each in answers))))
         counter = max(each.counter for each in answers) + 1
         by = self.me if self.repairs.id_of_leader else members[0]
@@ -323,7 +330,7 @@ class Merge2:
         self._guard("Finish", 'stage[n] = "installed"', self.stage == "installed")
         self._guard("Finish", "Leads(n)", self.leads)
         self._guard("Finish", "waiting[n] = {}", not self.waiting)
-        others = sorted(self._answers.keys() - {self.me})
+        others = sorted(self.answers.keys() - {self.me})
         sent = [SendResume(to, self.merge) for to in others]
         self._idle()
         return [*sent, Resume()]
@@ -374,8 +381,9 @@ class Merge2:
 
     def _unanswered(self, event: Resend) -> list[Effect]:
         missing, merge = sorted(self.waiting - {self.me}), self.merge
-        if self.leads and self._decided is not None:
-            return [SendInstallMergeView(to, merge, *self._decided) for to in missing]
+        if self.leads and self.stage in ("installing", "installed"):
+            view, digest = self._merged()
+            return [SendInstallMergeView(to, merge, view, digest) for to in missing]
         if self.leads:
             return [SendMergeReq(to, merge) for to in missing]
         if self.stage == "answered":
@@ -409,5 +417,5 @@ class Merge2:
             del self.over[next(iter(self.over))]
 
     def _idle(self) -> None:
-        self.stage, self.merge, self._decided = "idle", NO_MERGE, None
-        self.waiting, self.absent, self._answers = set(), set(), {}
+        self.stage, self.merge = "idle", NO_MERGE
+        self.waiting, self.absent, self.answers = set(), set(), {}
