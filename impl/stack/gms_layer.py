@@ -1,8 +1,8 @@
 """GMS as a layer of the stack: its core, with FLUSH, failure detection and the leader's door.
 
 Messages of UNICAST come by here first: who is no member may answer a join and begin a flush, else
-nothing of it goes further up. A view that GMS wants to be installed goes down, and comes up through
-all layers in that very step; JOIN_RSP is made of their state (`welcomes`), to leave right after it.
+nothing of it goes further up. `gms_effects.py` carries out what the core wants, `gms_merging.py`
+has what MERGE2 asks for.
 
 FLUSH is told to suspend the survivors and says when it has; STATE TRANSFER says whether anybody
 wants the state, and when they have it. What is possible is looked at again when something that it
@@ -11,50 +11,31 @@ depends on has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-from raincheck.impl.flush import events as flush
 from raincheck.impl.flush.events import Suspended as Done
-from raincheck.impl.gms.core import Gms
 from raincheck.impl.gms.events import (
     BeginChange,
-    Effect,
-    Event,
     Finish,
     InstallView,
     Leave,
-    Out,
     Prepared,
-    ReceiveAlive,
     ReceiveExcluded,
     ReceiveJoin,
     ReceiveJoinRsp,
     ReceiveLeave,
     ReceivePrepare,
     RequestTransfer,
-    Resume,
-    SendExcluded,
-    SendInstall,
-    SendJoinRsp,
-    SendLeave,
-    SendNewView,
-    SendNotJoined,
-    SendViewAck,
     Suspect,
-    Suspend,
     Suspended,
     Trust,
 )
-from raincheck.impl.gms.events import Install as Decided
 from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.sequencer.events import SendJoinRsp as Welcome
 from raincheck.impl.sequencer.events import Stop
 from raincheck.impl.wire.headers import (
-    CONTROL,
     Body,
-    Excluded,
     GmsBody,
     JoinRspBody,
     NewViewBody,
@@ -63,19 +44,19 @@ from raincheck.impl.wire.headers import (
     StartFlush,
 )
 
-from .admission import Admission
-from .departures import LEFT, Departures
-from .gms_bodies import answers_of, arrival, body_of
-from .layer import Ground, Layer
+from .departures import LEFT
+from .gms_bodies import answers_of, arrival
+from .gms_merging import GmsMerging
+from .layer import Ground
 from .merged import local
 from .passing import (
-    AtCut,
     Found,
     Install,
     InstallMerged,
     Joined,
     Mail,
     Merging,
+    Quiet,
     SideInstalled,
     Transfer,
     Transferred,
@@ -85,34 +66,19 @@ from .passing import (
 from .reports import Suspected as SuspectedReport
 
 
-class GmsLayer(Layer):
+class GmsLayer(GmsMerging):
     """One member's part in the membership protocol."""
 
     name = "gms"
-    core: Gms
     precedence = 3
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self.core = Gms(ground.me, repairs=ground.repairs.gms)
-        self.admission = Admission(self.core, self.outbox.endpoints, self.config)
-        self.wants_state = False
-        """Whether this process asks for the group's state as it joins."""
         self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION, for the next step
-        self._welcomes: dict[Address, JoinRspBody] = {}  # made with the installed view
-        self._places = ground.places
-        self._announced: set[Address] = set()  # members that the layers above know to be gone
-        self._departures = Departures()
         self._proposed: tuple[Address, NewViewBody] | None = None
-        self._suspended: Done | None = None
         self._unanswered: dict[Address, str] = {}
-        self._wanted = False  # a member wants the state
         self._transferring = False
         self._transferred = False
-        self._early: tuple[Address, StartFlush] | None = None  # of a view that is held here
-        self._merging = ""
-        """This side's part in a merge: "wanted", "cut", or "installing"."""
-        self._unresumed: View | None = None  # a merged view in which nobody has gone on yet
 
     # ------------------------------------------------------------------ events
 
@@ -155,6 +121,9 @@ class GmsLayer(Layer):
                 bundles, placed = self.below.digests().delivered, self._places.of(rsp.view)
                 body = JoinRspBody(placed, rsp.table, rsp.digest, bundles, rsp.clock)
                 self._welcomes[to] = body
+            case Quiet(True):
+                self._unresumed = None  # FLUSH has let this member go on
+                self.below.down(event, now)
             case Stop():
                 self._handle(Leave())
                 self.below.down(event, now)
@@ -185,9 +154,6 @@ class GmsLayer(Layer):
             self.handle(source, body, now)
         else:
             self.above.up(mail, now)
-
-    def _stranger(self, source: Address, body: Body) -> None:
-        self.ground.strangers.append((source, type(body).__name__))
 
     def _join(self, source: Address, rsp: JoinRspBody, now: float) -> None:
         joins = ReceiveJoinRsp(source, rsp.placed.view)
@@ -228,19 +194,6 @@ class GmsLayer(Layer):
         """Handle a JOIN at the leader that is not refused."""
         if self.admission.takes(joiner, endpoint, state):
             self._do(ReceiveJoin(joiner), now)
-
-    def heard_alive(self, source: Address, endpoint: Endpoint) -> None:
-        """Handle a sign of life of a process that is not in the view."""
-        for effect in self._handle(ReceiveAlive(source)):
-            if isinstance(effect, SendExcluded):
-                self.outbox.send_to(self._notice(source, effect.view), endpoint)
-
-    def _notice(self, to: Address, view: View) -> Excluded:
-        """Return EXCLUDED, with the place of whoever leads this group."""
-        here = "here", 0
-        leader = self.core.leader or self.me
-        place = here if leader == self.me else self.outbox.endpoints.get(leader, here)
-        return Excluded(self.me, to, view, self.config.on_merge, *place)
 
     def out(self, source: Address, view: View, now: float) -> None:
         """Handle EXCLUDED; several members may say so."""
@@ -300,12 +253,6 @@ class GmsLayer(Layer):
             return True
         return core.may_finish and self._finish(now)
 
-    def _settled(self) -> bool:
-        """Whether all multicasts of the old view are delivered here."""
-        settled = not self.ground.holding or not self.deliverable()
-        self.stirred = self.stirred or not settled  # check again in the next step
-        return settled
-
     def _suspicions(self, now: float) -> None:
         news, self._found = self._found, []
         for found in news:
@@ -334,124 +281,13 @@ class GmsLayer(Layer):
         if self._transferring and not self._transferred:
             return False
         self._transferring = self._transferred = False
-        if self._merging == "wanted":
-            if self._settled():
-                self._merging = "cut"
-                there = [m for m in self.core.members if m not in self.core.gone]
-                self.above.up(AtCut(tuple(there)), now)
-            return self._merging != "wanted"
-        if self._merging == "cut":
-            return False
+        if self._cutting:
+            return self._stand_still(now)
         self._do(Finish(), now)
         if self._merging == "installing":
             self._merging = ""
             self.above.up(SideInstalled(), now)
         return True
-
-    @property
-    def _takes_state(self) -> bool:
-        """Whether a member wants the state, and all may have it: not before a merge has ended."""
-        return self._wanted and self._unresumed is None
-
-    # ------------------------------------------------------------------ merges
-
-    def _merge(self, wanted: bool, now: float) -> None:
-        """Suspend the side when its turn has come, or let it go on."""
-        if wanted:
-            self._merging = "wanted"
-        elif self._unresumed is not None:
-            self._unresumed = None
-            self.above.up(flush.Resume(), now)
-        elif self._merging in ("wanted", "cut"):
-            self._merging = ""
-
-    def _install_merged(self, placed: PlacedView, now: float) -> None:
-        """Propose a merged view to the side, which is suspended."""
-        if self._merging != "cut":
-            return  # another member leads the side by now
-        self._merging = "installing"
-        self._places.learn([placed])
-        self._carry_out(self.core.propose_merged(local(placed, self.me).view), now)
-        self._tell(now)
-
-    def _hold(self, source: Address, body: NewViewBody, now: float) -> None:
-        """Hold a view ready that the leader wants to be installed."""
-        placed = local(body.placed, self.me)
-        if placed.sides and all(self.me not in side.members for side in placed.sides):
-            self.ground.offends(source, "NEW_VIEW with a side that is not this member's")
-            return
-        self._places.learn([placed])
-        self._departures.learn(placed.view.id, body.departures)
-        if not placed.sides:
-            self._do(arrival(source, body), now)
-            return
-        effects = self.core.receive_merged_view(source, placed.view)
-        self._changed()
-        self._carry_out(effects, now)
-
-    def apart(self, theirs: View, now: float) -> None:
-        """Take those for gone that have gone on in another view, without this member."""
-        for member in theirs.members:
-            if member in self.core.members and member != self.me:
-                self._departures.note(member, f"it has gone on in {theirs}")
-                self._do(ReceiveLeave(member), now)
-
-    # ------------------------------------------------------------------ carrying out
-
-    def _do(self, event: Event, now: float) -> None:
-        self._carry_out(self._handle(event), now)
-        self._tell(now)
-
-    def _handle(self, event: Event) -> list[Effect]:
-        effects = self.core.handle(event)
-        self._changed()
-        return effects
-
-    def _changed(self) -> None:
-        core, membership = self.core, self.membership
-        membership.held, membership.suspected, membership.gone = core.held, core.suspects, core.gone
-        self.stirred = True
-
-    def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
-        for effect in effects:
-            if isinstance(effect, Decided):
-                self._welcomes.clear()
-                view = effect.view
-                wanting = self.admission.admitted(view)
-                departures = self._departures.between(self.membership.view, view)
-                self.below.down(Install(self._places.of(view), wanting, departures), now)
-                self._departures.installed(view)
-            elif isinstance(effect, SendNewView | SendViewAck | SendInstall | SendNotJoined):
-                departed = partial(self._departures.between, self.membership.view)
-                body = body_of(effect, self._places.of, self.wants_state, departed)
-                self.send(effect.to, CONTROL, body, now)
-            elif isinstance(effect, Suspend):
-                self._suspended = None
-                self.above.up(flush.Suspend(effect.participants), now)
-            elif isinstance(effect, Resume):
-                if self._unresumed is None:  # else all sides go on together
-                    self.above.up(flush.Resume(), now)
-            elif isinstance(effect, SendJoinRsp):
-                rsp = self._welcomes.pop(effect.to, None)
-                if rsp is not None:
-                    self.send(effect.to, CONTROL, rsp, now)
-            elif isinstance(effect, SendExcluded):
-                self.outbox.send_header(self._notice(effect.to, effect.view), effect.to)
-            elif isinstance(effect, Out):
-                self.membership.excluded = (
-                    f"excluded from the group: {effect.sender} decided {effect.prevails}"
-                )
-            else:
-                # FLUSH sends the answer, and `application.py` Leaving.
-                assert isinstance(effect, Prepared | SendLeave)
-
-    def _tell(self, now: float) -> None:
-        """Tell the layers above of members that are newly taken for gone."""
-        core = self.core
-        for member in sorted(core.gone - self._announced):
-            self._announced.add(member)
-            self.above.up(flush.Suspect(member), now)
-        self._announced &= core.gone
 
     # ------------------------------------------------------------------ to look at
 

@@ -243,7 +243,7 @@ class Merge2Layer(Layer):
             case InstallMergeView():
                 return self._decided(source, body, endpoint, now)
             case MergeInstalled(_, done):
-                if merge == core.merge and source not in self._in_it:
+                if merge == core.merge and source not in core.answers:
                     return "INSTALLED of a merge that it is not in"
                 self._do(ReceiveInstalled(source, merge, done), now)
             case MergeResume():
@@ -323,11 +323,10 @@ class Merge2Layer(Layer):
     def _do(self, event: Event, now: float) -> None:
         core = self.core
         self._carry_out(core.handle(event), now)
-        if core.leads and not core.waiting:
-            if core.stage == "answered":
-                self._carry_out(core.handle(Decide()), now)
-            elif core.stage == "installed" and self._in_it.isdisjoint(core.absent):
-                self._carry_out(core.handle(Finish()), now)
+        if core.may_decide:
+            self._carry_out(core.handle(Decide()), now)
+        if core.may_finish:
+            self._carry_out(core.handle(Finish()), now)
         if (core.stage, core.merge) != self._stage:
             self._stage, self._since = (core.stage, core.merge), now
             busy = core.stage != "idle"
@@ -361,13 +360,8 @@ class Merge2Layer(Layer):
                 case SendCancel(to, merge):
                     self._send(to, MergeCancel(merge))
 
-    @property
-    def _in_it(self) -> set[Address]:
-        """As the leader: the coordinators whose sides are in the merge."""
-        return {answer.sender for answer in self.core.answers}
-
     def _installation(self, view: CoreView) -> InstallMergeView:
-        sides = tuple(self._sides[who] for who in sorted(self._in_it))
+        sides = tuple(self._sides[who] for who in sorted(self.core.answers))
         return InstallMergeView(self.core.merge, View(view.id, view.members), sides)
 
     def _send(self, to: Address, body: MergeBody) -> None:

@@ -136,6 +136,8 @@ class StateTransferLayer(Layer):
             self._noted(now)
         else:
             self._do(InstallView(view.members), now)
+            if self._owed and self.core.phase == "asking" and self.core.leader not in view.members:
+                self._carry_out(self.core.ask_anew(), now)
         for joiner in event.wanting if isinstance(event, Install) else ():
             self._do(ReceiveJoin(joiner), now)
         if placed.sides and self.config.on_merge == "state":

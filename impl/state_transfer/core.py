@@ -171,6 +171,10 @@ class StateTransfer(Requester, Provider):
         self.phase, self.leader = "asking", leader
         self.newcomer = True
 
+    def ask_anew(self) -> list[Effect]:
+        """MERGE2: the leader that was to have the group flushed was gone before it could."""
+        return self._ask()
+
     def receive_join(self, event: ReceiveJoin) -> list[Effect]:
         """A joiner whose JOIN asked for the state is admitted: queue it."""
         return self.receive_ask(ReceiveAsk(event.joiner))

@@ -237,20 +237,12 @@ def test_whoever_crashes_during_a_merge_the_others_become_one(victim: str, where
     one(group, NAMES.replace(victim, ""), 30.0)
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(n, marks=pytest.mark.slow) for n in range(4, 30))]
-)
-def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> None:
-    print(f"seed {seed}")
-    random, names = Random(seed), "abcde"
-    group = founded(names, seed, Link(loss=0.02, delay=(0.0005, 0.01)))
+SEEDS = [n if n < 3 else pytest.param(n, marks=pytest.mark.slow) for n in range(30)]
 
-    def load() -> None:
-        say(group, names, 1)
-        group.after(0.1, load)
 
-    load()
-    crashed: set[str] = set()
+def trouble(group: Simulator, seed: int, names: str) -> list[str]:
+    """Part and heal the group at random times, crash some; return who has not crashed."""
+    random, crashed = Random(seed), set[str]()
     for _ in range(random.choice((1, 2, 3))):
         parts: list[str] = ["", "", ""]
         for name in names:
@@ -264,7 +256,23 @@ def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> No
             group.after(random.uniform(0.0, 2.5), lambda victim=victim: group.crash(victim))
         group.run(random.choice((0.1, 0.5, 0.7, 1.0, 1.3, 3.0)))
     group.run(3.0)
-    alive = [name for name in names if name not in crashed]
+    return [name for name in names if name not in crashed]
+
+
+def load(group: Simulator, names: str, pause: float, until: list[str]) -> None:
+    """Let all send again and again, until there is something in that list."""
+    if not until:
+        say(group, names, 1)
+        group.after(pause, lambda: load(group, names, pause, until))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> None:
+    print(f"seed {seed}")
+    names = "abcde"
+    group = founded(names, seed, Link(loss=0.02, delay=(0.0005, 0.01)))
+    load(group, names, 0.1, [])
+    alive = trouble(group, seed, names)
     group.run_until(lambda: group.in_one_view(*alive), 30.0)
     before = {name: group[name].messages for name in alive}
     group.run(5.0)
@@ -287,6 +295,9 @@ def test_groups_that_are_too_large_together_stay_apart_and_say_so() -> None:
 
 
 # ------------------------------------------------------------------ policies
+
+
+NO_STATE = "has merged, and has not got the group's state; join again"
 
 
 def with_state(names: str = NAMES, seed: int = 1) -> Simulator:
@@ -347,6 +358,24 @@ def test_a_side_gets_the_state_whoever_crashes_as_it_waits_for_it(victim: str) -
     assert all(group[name].left is None for name in rest)
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_after_partitions_crashes_and_losses_all_have_one_state(seed: int) -> None:
+    print(f"seed {seed}")
+    names, done = "abcde", list[str]()
+    group = with_state(names, seed)
+    group.link = Link(loss=0.02, delay=(0.0005, 0.01))
+    load(group, names, 0.05, done)
+    alive = trouble(group, seed, names)
+    there = [name for name in alive if group[name].left is None]
+    said = {group[name].left for name in alive if name not in there}
+    assert all(str(why).endswith(NO_STATE) for why in said)  # parted again before it came
+    group.run_until(lambda: group.in_one_view(*there), 60.0)
+    group.run(4.0)
+    done.append("done")
+    group.run(2.0)
+    assert len(states(group, "".join(there))) == 1
+
+
 def test_who_cannot_be_given_the_state_leaves_and_says_why() -> None:
     group = with_state()
     split(group, "a", "bcd")
@@ -354,7 +383,7 @@ def test_who_cannot_be_given_the_state_leaves_and_says_why() -> None:
         group[name].app.garbage = True
     group.heal()
     group.run_until(lambda: group["a"].left is not None, 20)
-    assert group["a"].left == "a.0 has merged, and has not got the group's state; join again"
+    assert group["a"].left == f"a.0 {NO_STATE}"
 
 
 def test_groups_that_do_not_merge_do_as_before() -> None:
