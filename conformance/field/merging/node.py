@@ -7,6 +7,7 @@ is traced: a trace is of one line of views. Beside the orders of all members it 
 
 import argparse
 import asyncio
+import signal
 import sys
 import zlib
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from typing import Any
 from raincheck.conformance.field.load import Duties
 from raincheck.conformance.field.nodes import damage_of, damaged, live
 from raincheck.conformance.field.stack.log import Log
-from raincheck.conformance.field.stack.node import parser
+from raincheck.conformance.field.stack.node import parser, status
 from raincheck.conformance.field.stack.state import Everything, Given
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
@@ -73,6 +74,7 @@ class MergingNode(Duties):
     async def work(self, channel: Channel) -> None:
         """Deliver, send, report; return after a graceful leave."""
         self._channel = channel
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, channel._stack)
         follow = self.start(self._follow_events(channel))
         duties = [follow, *map(self.start, (self.load(), self.report(), self.follow()))]
         try:

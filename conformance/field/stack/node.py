@@ -81,7 +81,7 @@ class TracedConfig(ChannelConfig):
             layers=self.layers,
         )
         self._record(stack, address)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, stack)
         return stack, writer
 
     def _record(self, stack: Stack, address: Address) -> None:
@@ -96,7 +96,7 @@ class TracedConfig(ChannelConfig):
             )
 
 
-def _status(stack: Stack) -> None:
+def status(stack: Stack) -> None:
     """Answer SIGUSR1: report what this member is doing, and for whom it waits."""
     missing = {
         str(member): what
