@@ -394,9 +394,19 @@ _INSTALLED: Final[list[Said]] = [("a", "view", 5, _MERGED), ("b", "view", 4, _ME
 _FINISHED: Final[Said] = ("a", "finishes", 8, [_MERGED, ["a", "b"]])
 
 
-def _other(place: int, value: Any) -> list[Said]:
-    """What is installed if b installs a view that differs there."""
-    return [_INSTALLED[0], ("b", "view", 4, [*_MERGED[:place], value, *_MERGED[place + 1 :]])]
+_WHOLE: Final[list[Said]] = [*_FIRST, *_CUTS, _DECIDED, *_INSTALLED, _FINISHED]
+
+
+def _merges(words: str, *also: Said, lacks: Sequence[Said] = (), heard: bool = True) -> Plant:
+    """A whole merge that is good; bad with these notes, without those, or if a hears nothing."""
+    messages = [("b", 6, "a", 7)]
+    return _plant(
+        "merge2",
+        words,
+        _WHOLE,
+        [*(each for each in _WHOLE if each not in lacks), *also],
+        messages=(messages, messages if heard else []),
+    )
 
 
 _SPAN: Final = "return Asking(count, broken(one, one.start, one.value, but))"
@@ -491,42 +501,30 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "bindings.merge2.invariants": {
-        f"one_view_an_id: {_NOTE}": _plant(
-            "merge2",
+        f"one_view_an_id: {_NOTE}": _merges(
             "merge2.OneViewPerId is violated: [[2, 'a'], ['a', 'b'], ['a', 1]] at a.0, event 5",
-            _INSTALLED,
-            _other(1, ["b"]),
+            ("b", "view", 6, [[2, "a"], ["b"], ["", 0]]),
         ),
-        f"one_view_a_merge: {_NOTE}": _plant(
-            "merge2",
+        f"one_view_a_merge: {_NOTE}": _merges(
             "merge2.OneViewPerMerge is violated: [[2, 'a'], ['a', 'b'], ['a', 1]] at a.0, event 5",
-            _INSTALLED,
-            _other(0, [3, "a"]),
+            ("b", "view", 6, [[3, "a"], ["b"], _MERGE]),
         ),
-        f"merged_were_there: {_NOTE}": _plant(
-            "merge2",
+        f"merged_were_there: {_NOTE}": _merges(
             "merge2.MembersAreThere is violated: b was in no cut of that merge",
-            [*_CUTS, _DECIDED],
-            [_CUTS[0], _DECIDED],
+            lacks=[_CUTS[1]],
         ),
-        f"decided_is_installed: {_NOTE}": _plant(
-            "merge2",
+        f"decided_is_installed: {_NOTE}": _merges(
             "merge2.AllOrNothing is violated: b.0 has not installed it and is in that merge no",
-            [_DECIDED, *_INSTALLED],
-            [_DECIDED, _INSTALLED[0], ("b", "ends", 9, ["", 0])],
+            ("b", "ends", 9, ["", 0]),
+            lacks=[_INSTALLED[1], _FINISHED],
         ),
-        f"installed_before_resume: {_NOTE}": _plant(
-            "merge2",
+        f"installed_before_resume: {_NOTE}": _merges(
             "merge2.AcksBeforeResume is violated: b.0 has not installed it by then",
-            [*_INSTALLED, _FINISHED],
-            [*_INSTALLED, _FINISHED],
-            messages=([("b", 6, "a", 7)], []),
+            heard=False,
         ),
-        f"fewer_merges_than_groups: {_NOTE}": _plant(
-            "merge2",
+        f"fewer_merges_than_groups: {_NOTE}": _merges(
             "merge2.FewMerges is violated: there were 2 groups",
-            [*_FIRST, _DECIDED],
-            [*_FIRST, _DECIDED, ("b", "decided", 7, [_MERGED, ["a", "b"]])],
+            ("b", "decided", 7, [_MERGED, ["a", "b"]]),
         ),
     },
     "bindings.flush.invariants": {

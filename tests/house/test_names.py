@@ -427,3 +427,23 @@ def test_words_that_are_missing_on_a_page_or_in_the_code_are_named(tmp_path: Pat
     in_code = waits_in_code(tmp_path, ("waits.py",))
 
     assert unlike(in_code, waits_on_page(page)) == {"to run", "to sit"}
+
+
+# ---------------------------------------------------------------- fairness of the instances
+
+
+def fair_actions(text: str, name: str) -> set[str]:
+    """The actions in a definition of fairness, without the prefix of an instance's own ones."""
+    body = re.search(rf"^{name} ==\n(.*?)(?=\n\n|\Z)", code_of(text), re.MULTILINE | re.DOTALL)
+    assert body is not None, f"there is no {name}"
+    words = re.findall(r"\b(?:MC)?([A-Z][A-Za-z]+)\b", body[1].replace("WF_vars", ""))
+    return {*words} - {"Node", "Number", "TRUE"}
+
+
+@pytest.mark.parametrize("protocol", ["Sequencer", "Frag", "StateTransfer"])
+def test_an_instance_that_joins_fair_actions_names_those_of_the_protocol(protocol: str) -> None:
+    of = (ROOT / "spec" / f"{protocol}.tla").read_text()
+    instance = (ROOT / "spec" / f"MC{protocol}.tla").read_text()
+
+    assert len(fair_actions(of, "Fairness")) > 4
+    assert fair_actions(instance, "MCFairness") == fair_actions(of, "Fairness")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raincheck.impl.errors import NotEnabled
@@ -235,6 +235,7 @@ ARRIVALS = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(ARRIVALS, max_size=30), st.sampled_from(["alone", "asked", "answered"]))
 def test_whatever_arrives_is_handled_and_leaves_a_state_that_fits_together(
     arrivals: list[ReceiveFound], beginning: str
