@@ -168,6 +168,19 @@ def test_a_member_that_was_excluded_by_mistake_comes_back_by_a_merge() -> None:
     assert group["c"].left is None
 
 
+def test_a_side_whose_application_is_slow_is_merged_in_the_end() -> None:
+    """Its view is held ready late, so it may be left out of the first attempt."""
+    group = founded()
+    split(group, "ab", "cd")
+    group["d"].stack.hold(group.now)
+    say(group, "c")
+    group.heal()
+    group.after(5.0, lambda: group.release("d"))
+    group.run(6.0)
+    one(group)
+    assert [group[name].left for name in NAMES] == [None] * 4
+
+
 def test_large_messages_and_unicasts_go_on_in_a_merged_view() -> None:
     group = founded()
     split(group, "ab", "cd")
