@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any
 
 from raincheck.impl.merge2.core import Merge2
 from raincheck.impl.merge2.events import (
@@ -51,7 +51,7 @@ from raincheck.impl.merge2.events import (
 from raincheck.impl.merge2.events import SideInstalled as AllInstalled
 from raincheck.impl.merge2.events import View as CoreView
 from raincheck.impl.messages import Address, Digest, Endpoint, View, ViewId
-from raincheck.impl.wire.headers import JoinHint, MergeMessage, PlacedView
+from raincheck.impl.wire.headers import PlacedView
 from raincheck.impl.wire.merge_bodies import (
     InstallMergeView,
     MergeAlive,
@@ -67,33 +67,14 @@ from raincheck.impl.wire.merge_bodies import (
 from . import merge_checks as checks
 from .endpoints import UNKNOWN
 from .layer import Ground, Layer
+from .merge_groups import PAUSE, Coordinators, FoundGroups
 from .passing import AtCut, Found, InstallMerged, Joined, Merging, SideInstalled
 from .passing import Install as Installing
 from .reports import Dropped
 from .timers import NEVER
 
-_KNOWN = 64
-"""The most coordinators of other groups that are kept in mind."""
 _BYTES = 450
 """As many bytes of a message of a merge may belong to one member."""
-_FRESH = 3.0
-"""So long after it was heard of is another group taken for one that is there."""
-_PAUSE = 0.5
-"""At least so long is the time between two attempts to merge, at most twice as long."""
-
-
-class _Group(NamedTuple):
-    """Another group: its view, where its coordinator is found, and when that was heard."""
-
-    view: View
-    place: Endpoint
-    at: float
-
-
-def _bound(table: dict[Any, Any]) -> None:
-    """Forget the first entry of a table that has grown too large."""
-    if len(table) > _KNOWN:
-        del table[next(iter(table))]
 
 
 def _plain(view: View, merge: MergeId | None = None) -> CoreView:
@@ -112,12 +93,8 @@ class Merge2Layer(Layer):
         super().__init__(ground)
         self.core = Merge2(ground.me, _plain(View(ViewId(0, ground.me), (ground.me,))))
         self._random = Random(ground.seed + 2)
-        self._merges = self.config.on_merge != "leave"
-        self._groups: dict[Address, _Group] = {}  # the other ones, by their coordinators
-        self._places: dict[Address, Endpoint] = {}  # of coordinators in a merge
-        self._cookies: dict[Endpoint, int] = {}
-        self._last: dict[Endpoint, tuple[Address, MergeBody]] = {}  # what was sent there last
-        self._told: dict[Endpoint, float] = {}  # when the coordinator was told of a group there
+        self.found = FoundGroups(ground)
+        self.coordinators = Coordinators(ground)
         self._heard: dict[Address, float] = {}  # in the present merge
         self._sides: dict[Address, Side] = {}  # as the leader: the answers
         self._cut: Side | None = None  # this side's
@@ -162,53 +139,28 @@ class Merge2Layer(Layer):
     # ------------------------------------------------------------------ other groups
 
     def met(self, theirs: View, who: Address, place: Endpoint, via: Endpoint, now: float) -> bool:
-        """Note another group: `who`, found at `via`, has told its view, and where its leader is.
-
-        Returns whether the leader is still to be asked, which has to say so itself.
-        """
-        first = self.membership.members[0]
-        if first != self.me:
-            if self.seldom(place, now):
-                self.outbox.send_header(JoinHint(self.me, *place, 0, 0), first)
-        elif place != via:
-            return self.seldom(place, now)
-        elif who == theirs.members[0]:
-            if who in self._groups or len(self._groups) < _KNOWN:
-                self._groups[who] = _Group(theirs, place, now)
-            if self._try_at == NEVER:
-                self._try_at = now + _PAUSE * self._random.random()
-        return False
-
-    def seldom(self, place: Endpoint, now: float) -> bool:
-        """Whether nothing was said about that place for a while."""
-        if now - self._told.get(place, float("-inf")) < _PAUSE:
-            return False
-        self._told[place] = now
-        _bound(self._told)
-        return True
+        """Note another group, as `FoundGroups.met`, and try to merge soon."""
+        ask = self.found.met(theirs, who, place, via, now)
+        if self.found and self._try_at == NEVER:
+            self._try_at = now + PAUSE * self._random.random()
+        return ask
 
     def _try(self, now: float) -> None:
         """Lead a merge if this coordinator comes first of those that it has heard of lately."""
-        self._groups = {
-            who: group for who, group in self._groups.items() if now - group.at < _FRESH
-        }
-        self._try_at = now + _PAUSE * (1 + self._random.random()) if self._groups else NEVER
+        ours = self.membership.members
+        others = self.found.apart(ours, now)
+        self._try_at = now + PAUSE * (1 + self._random.random()) if self.found else NEVER
         free = self.core.stage == "idle" and self.core.coordinates and not self.membership.gone
         if not free or self.membership.status != "member":
             return
-        ours = self.membership.members
-        others = {
-            who: group.place
-            for who, group in self._groups.items()
-            if not checks.overlap(group.view, ours)
-        }
         most = self.config.max_bundle // _BYTES
-        everybody = len(ours) + sum(len(self._groups[who].view.members) for who in others)
+        everybody = len(ours) + sum(len(group.view.members) for group in others.values())
         if others and everybody > most:
             detail = f"{everybody} members are too many to merge, at most {most} are not"
-            self.indications.append(Dropped("merge_refused", min(others.values()), detail, 1))
+            place = others[min(others)].place
+            self.indications.append(Dropped("merge_refused", place, detail, 1))
         elif others and self.me < min(others):
-            self._places = dict(others)
+            self.coordinators.begin({who: group.place for who, group in others.items()})
             self._sides = {}
             self._heard = dict.fromkeys(others, now)
             self._number += 1
@@ -216,25 +168,14 @@ class Merge2Layer(Layer):
 
     # ------------------------------------------------------------------ what arrives
 
-    def proved(self, endpoint: Endpoint, cookie: int) -> None:
-        """Take the cookie that a coordinator has given to this one, and send what it refused."""
-        if self._cookies.get(endpoint) != cookie and endpoint in self._last:
-            self._cookies[endpoint] = cookie
-            _bound(self._cookies)
-            self._transmit(*self._last[endpoint], endpoint)
-
     def receive(self, source: Address, body: MergeBody, endpoint: Endpoint, now: float) -> str:
         """Handle a message of another coordinator; return what cannot be true of it."""
         core, merge = self.core, body.merge
+        known = self.coordinators.learn(source, endpoint, self._heard)
         if merge == core.merge and source in self._heard:
-            if self._places.get(source, endpoint) != endpoint:
+            if not known:
                 return "a message of a merge from another place than before"
             self._heard[source] = now
-        if source not in self._places:
-            if len(self._places) >= _KNOWN:
-                spare = (who for who in self._places if who not in self._heard)
-                self._places.pop(next(spare, source), None)
-            self._places[source] = endpoint
         match body:
             case MergeReq():
                 return self._asked(source, merge, endpoint, now)
@@ -258,13 +199,13 @@ class Merge2Layer(Layer):
         if merge.leader != source or source in self.membership.members or source > self.me:
             return f"MERGE_REQ of a merge that {merge.leader} leads"
         if merge == self.core.merge:
-            self._send(source, MergeAlive(merge))
+            self.coordinators.send(source, MergeAlive(merge))
             return ""
         if self.membership.status != "member":
-            self._send(source, MergeRsp(merge, None))
+            self.coordinators.send(source, MergeRsp(merge, None))
             return ""
-        self._places[source] = endpoint
         if self.core.stage == "idle":
+            self.coordinators.begin({source: endpoint})
             self._heard, self._sides = {source: now}, {}
         self._do(ReceiveMergeReq(source, merge), now)
         return ""
@@ -287,7 +228,7 @@ class Merge2Layer(Layer):
             of = dict(zip(side.members, side.places, strict=True)) | {source: endpoint}
             self._sides[source] = side._replace(places=tuple(of.values()))
         elif merge == self.core.merge:
-            self._send(source, MergeAlive(merge))
+            self.coordinators.send(source, MergeAlive(merge))
         self._do(ReceiveMergeRsp(source, merge, answer), now)
         return ""
 
@@ -331,8 +272,8 @@ class Merge2Layer(Layer):
             self._stage, self._since = (core.stage, core.merge), now
             busy = core.stage != "idle"
             self._resend_at = now + self._again if busy else NEVER
-            if not busy and self._merges and self._groups:
-                self._try_at = now + _PAUSE * (1 + self._random.random())
+            if not busy and self.found:
+                self._try_at = now + PAUSE * (1 + self._random.random())
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
         for effect in effects:
@@ -348,34 +289,23 @@ class Merge2Layer(Layer):
                     assert self._placed is not None
                     self.below.down(InstallMerged(self._placed), now)
                 case SendMergeReq(to, merge):
-                    self._send(to, MergeReq(merge))
+                    self.coordinators.send(to, MergeReq(merge))
                 case SendMergeRsp(to, merge, answer):
-                    self._send(to, MergeRsp(merge, None if answer is None else self._cut))
+                    self.coordinators.send(
+                        to, MergeRsp(merge, None if answer is None else self._cut)
+                    )
                 case SendInstallMergeView(to, _, view):
-                    self._send(to, self._installation(view))
+                    self.coordinators.send(to, self._installation(view))
                 case SendInstalled(to, merge, done):
-                    self._send(to, MergeInstalled(merge, done))
+                    self.coordinators.send(to, MergeInstalled(merge, done))
                 case SendResume(to, merge):
-                    self._send(to, MergeResume(merge))
+                    self.coordinators.send(to, MergeResume(merge))
                 case SendCancel(to, merge):
-                    self._send(to, MergeCancel(merge))
+                    self.coordinators.send(to, MergeCancel(merge))
 
     def _installation(self, view: CoreView) -> InstallMergeView:
         sides = tuple(self._sides[who] for who in sorted(self.core.answers))
         return InstallMergeView(self.core.merge, View(view.id, view.members), sides)
-
-    def _send(self, to: Address, body: MergeBody) -> None:
-        place = self._places.get(to)
-        if place is not None:
-            self._last[place] = to, body
-            _bound(self._last)
-            self._transmit(to, body, place)
-
-    def _transmit(self, to: Address, body: MergeBody, place: Endpoint) -> None:
-        cookie = self._cookies.get(place, 0)
-        question = self.ground.cookies.merge_question(place)
-        header = MergeMessage(self.me, to, cookie, question, self.config.on_merge, body)
-        self.outbox.send_to(header, place)
 
     # ------------------------------------------------------------------ time
 

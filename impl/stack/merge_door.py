@@ -57,12 +57,12 @@ class MergeDoor:
         """Take the cookie of a coordinator that was asked to merge; return whether it is one."""
         if hint.question != self._ground.cookies.merge_question(endpoint):
             return False
-        self._group.merge.proved(endpoint, hint.cookie)
+        self._group.merge.coordinators.proved(endpoint, hint.cookie)
         return True
 
     def noted(self, endpoint: Endpoint, now: float) -> None:
         """Ask a member of another group in turn, which has asked about this one."""
-        if self._merges != "leave" and self._group.merge.seldom(endpoint, now):
+        if self._merges != "leave" and self._group.merge.found.seldom(endpoint, now):
             self._group.others.ask(endpoint)
 
     def met(self, notice: Excluded, endpoint: Endpoint, now: float) -> bool:

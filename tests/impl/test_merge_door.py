@@ -286,7 +286,7 @@ def test_what_is_kept_of_strangers_is_bounded() -> None:
         door.says(MergeReq(MergeId(who, 1)), who, place=place)
         door.says(MergeInstalled(MergeId(who, 1), True), who, place=place)
     layer = door.stack._group.find(Merge2Layer)
-    kept = (layer._places, layer._cookies, layer._last, layer._told, layer._groups, layer._sides)
+    kept = (layer.found, layer.coordinators, layer._sides, layer._heard)
     assert max(map(len, kept)) <= 65
     door.goes_on()
 

@@ -14,6 +14,7 @@ from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.merge2_layer import Merge2Layer
+from raincheck.impl.stack.passing import Merging
 
 MERGING = StackConfig(on_merge="callback")
 NAMES = "abcd"
@@ -215,6 +216,25 @@ def test_groups_with_a_key_merge() -> None:
 
 
 # ------------------------------------------------------------------ crashes and flapping
+
+
+def test_the_end_of_a_merge_does_not_end_the_flush_of_a_view_change_that_has_begun() -> None:
+    group = founded(link=Link(delay=(0.001, 0.003)))
+    split(group, "ac", "bd")
+    group.heal()
+    while stage(group, "a") != "installed":
+        group.run(0.0005)
+    group.partition("ac", "bd")  # a waits in vain, and leaves b and d out
+    parts = group["a"].stack._group
+    while parts.gms.core.phase != "installing":
+        group.run(0.0005)
+
+    parts.gms.down(Merging(False), group.now)
+
+    assert not parts.flush.latch_open()
+    group.run_until(lambda: group.in_one_view("a", "c"))
+    group.heal()
+    one(group)
 
 
 @pytest.mark.parametrize("who", NAMES)
