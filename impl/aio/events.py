@@ -7,13 +7,11 @@ from typing import NamedTuple, TypeAlias
 
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Address, Message, View
+from raincheck.impl.stack.calls import MOST_REASON
 from raincheck.impl.stack.departures import LEFT
 from raincheck.impl.stack.reports import Requested, ViewInstalled
 
 from .payloads import Payload, as_bytes
-
-_REASON = 10_000
-"""The most bytes of a reason why a call is not answered."""
 
 
 class ViewChange(NamedTuple):
@@ -75,7 +73,7 @@ class Request:
 
     def refuse(self, reason: str) -> None:
         """Say why there is no answer; raises RaincheckError if this call was answered before."""
-        self._once(reason.encode()[:_REASON], failed=True)
+        self._once(reason.encode()[:MOST_REASON], failed=True)
 
     @property
     def answered(self) -> bool:

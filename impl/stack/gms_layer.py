@@ -373,6 +373,7 @@ class GmsLayer(Layer):
         del now
         found: dict[Address, str] = {}
         if self.core.waiting:
-            words = "hold the next view ready" if self.core.phase == "installing" else "install it"
-            found |= dict.fromkeys(sorted(self.core.waiting), f"to {words}")
+            ready = self.core.phase == "installing"
+            words = "to hold the next view ready" if ready else "to install it"
+            found |= dict.fromkeys(sorted(self.core.waiting), words)
         return found

@@ -110,7 +110,7 @@ def frame_of(machine: Merge2System, states: Iterable[State], subject: Theory) ->
     views |= {decided.view for s in found for decided in s.decided}
     merges = {me.merge for s in found for me in s.locals} | {view.merge for view in views}
     starts = {me.node: me.view for me in found[0].locals}
-    digests = {(h.view, x): d for h in held for x, d in zip(machine.nodes, h.digest, strict=True)}
+    digests = {(h.view, x): read for h in held for x, read in h.digest}
     domain: dict[str, Sequence[Any]] = {
         "process": machine.nodes,
         "bool": (False, True),

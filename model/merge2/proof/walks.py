@@ -53,7 +53,7 @@ EXCUSED: Final[Mapping[str, str]] = {}
 
 DAMAGED: Final = (
     *(("delivered", "*"), ("delivered", "*", "*", "number"), ("path", "*", "*", "members")),
-    *(("path", "*", "*", "id", "number"), ("locals", "*", "coordinates")),
+    *(("path", "*", "*", "id", "counter"), ("locals", "*", "coordinates")),
     ("locals", "*", "view", "members"),
 )
 """Where the states are damaged of which the theorems are asked."""
