@@ -151,7 +151,7 @@ class Merge2Layer(Layer):
         others = self.found.apart(ours, now)
         self._try_at = now + PAUSE * (1 + self._random.random()) if self.found else NEVER
         free = self.core.stage == "idle" and self.core.coordinates and not self.membership.gone
-        if not free or self.membership.status != "member":
+        if not free or self._stands or self.membership.status != "member":
             return
         most = self.config.max_bundle // _BYTES
         everybody = len(ours) + sum(len(group.view.members) for group in others.values())
@@ -165,6 +165,14 @@ class Merge2Layer(Layer):
             self._heard = dict.fromkeys(others, now)
             self._number += 1
             self._do(Merge(frozenset(others), self._number, True), now)
+
+    @property
+    def _stands(self) -> bool:
+        """Whether this side stands still in a merged view, which not all of its members may have.
+
+        Another merge that came to nothing would let it go on too early (MRG-F19).
+        """
+        return self.core.view.merge != NO_MERGE and not self.latch_open()
 
     # ------------------------------------------------------------------ what arrives
 
@@ -201,7 +209,7 @@ class Merge2Layer(Layer):
         if merge == self.core.merge:
             self.coordinators.send(source, MergeAlive(merge))
             return ""
-        if self.membership.status != "member":
+        if self.membership.status != "member" or (self.core.stage == "idle" and self._stands):
             self.coordinators.send(source, MergeRsp(merge, None))
             return ""
         if self.core.stage == "idle":

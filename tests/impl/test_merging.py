@@ -9,12 +9,14 @@ from random import Random
 import pytest
 
 from raincheck.impl.errors import ConfigError
+from raincheck.impl.merge2.events import MergeId
 from raincheck.impl.messages import Address, MergeView, View, ViewId
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.merge2_layer import Merge2Layer
 from raincheck.impl.stack.passing import Merging
+from raincheck.impl.wire.merge_bodies import MergeReq
 
 MERGING = StackConfig(on_merge="callback")
 NAMES = "abcd"
@@ -235,6 +237,26 @@ def test_the_end_of_a_merge_does_not_end_the_flush_of_a_view_change_that_has_beg
     group.run_until(lambda: group.in_one_view("a", "c"))
     group.heal()
     one(group)
+
+
+def test_who_stands_still_in_a_merged_view_takes_part_in_no_other_merge() -> None:
+    group = founded(link=Link(delay=(0.001, 0.003)))
+    split(group, "ac", "bd")
+    group.heal()
+    while stage(group, "a") != "installed":
+        group.run(0.0005)
+    layer, stranger = group["c"].stack._group.find(Merge2Layer), Address("B", 1)
+    layer.core.coordinates = True  # as the first member of the merged view, if it came from there
+    request = MergeReq(MergeId(stranger, 1))
+
+    layer.receive(stranger, request, ("10.9.9.9", 1), group.now)
+    assert layer.core.stage == "idle"
+
+    layer.core.coordinates = False
+    one(group)
+    layer.core.coordinates = True
+    layer.receive(stranger, request, ("10.9.9.9", 1), group.now)
+    assert layer.core.stage == "flushing"
 
 
 @pytest.mark.parametrize("who", NAMES)
