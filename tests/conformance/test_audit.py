@@ -549,6 +549,6 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "merge2":  # not implemented yet, as its page and the audit's head say
+        if record.name in ("merge2", "primary"):  # not implemented yet, as their pages say
             wanted = ("specification", "model")
         assert record.links == wanted, record.name
