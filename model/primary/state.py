@@ -96,12 +96,17 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
 
 
 def _view(view: ViewId, members: frozenset[Address]) -> Value:
-    return record(id=view, members=members)
+    return record(id=_id(view), members=frozenset(map(tuple, members)))
+
+
+def _id(view: ViewId) -> Value:
+    return (view.counter, tuple(view.coordinator))
 
 
 def _session(session: Session) -> Value:
     number, view, history, votes = session
-    return record(number=number, view=view, history=history, votes=function(votes))
+    counts = function((tuple(address), count) for address, count in votes)
+    return record(number=number, view=_id(view), history=_id(history), votes=counts)
 
 
 def _last(last: Session | None) -> Value:
@@ -113,7 +118,7 @@ def _sessions(sessions: Sessions) -> Value:
 
 
 def _message(message: Output) -> Value:
-    fields: dict[Value, Value] = {"from": message.sender, "view": message.view}
+    fields: dict[Value, Value] = {"from": tuple(message.sender), "view": _id(message.view)}
     match message:
         case Info(_, _, votes, found, last, attempts):
             fields |= {"type": "INFO", "votes": votes, "found": found}
@@ -124,4 +129,4 @@ def _message(message: Output) -> Value:
 
 
 def _done(done: Done) -> Value:
-    return record(session=_session(done.session), by=done.by)
+    return record(session=_session(done.session), by=tuple(done.by))
