@@ -23,7 +23,7 @@ NOT_RECORDED = {"Restart", "Stabilise"}
 design that no stack has.
 """
 
-NOT_IMPLEMENTED = {"Merge2", "Primary"}
+NOT_IMPLEMENTED = {"Merge2"}
 """Their records promise no code and no traces yet; their pages say so in as many words."""
 
 OWN_TRACES = {"Sequencer"}
