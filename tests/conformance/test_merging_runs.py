@@ -1,0 +1,139 @@
+"""Runs of groups that are cut and merge: the plans, and the judge of promises across sides."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.field.merging.campaign import settings_of
+from raincheck.conformance.field.merging.faults import CUTS, KINDS, MOST, make_plan
+from raincheck.conformance.field.merging.sides import compared, lives_of, two_orders, two_views
+
+Logs = dict[str, list[Row]]
+A1, A2, B2, M3 = (number << 32 | who for number, who in ((1, 1), (2, 1), (2, 2), (3, 1)))
+"""The first view, those of two sides, and the merged one."""
+
+
+def log(member: str, *rows: int | str) -> list[Row]:
+    """A log: numbers are views, words are messages that are delivered in the last one."""
+    found, view, position = [], 0, 0
+    for row in rows:
+        if isinstance(row, int):
+            view = row
+            found.append(Row(member, view=view, event="view"))
+        else:
+            position += 1
+            found.append(Row(member, position, view, row[0], row[1:]))
+    return found
+
+
+def good() -> Logs:
+    """a and b are cut off from c; c's second message is delivered by each side in another view."""
+    return {
+        "a": log("a", A1, "c1", "c2", A2, "a1", M3, "c3", "a2"),
+        "b": log("b", A1, "c1", "c2", A2, "a1", M3, "c3", "a2"),
+        "c": log("c", A1, "c1", B2, "c2", M3, "c3", "a2"),
+    }
+
+
+def judged(logs: Logs) -> tuple[str, str]:
+    """What is wrong with the order, and with the views."""
+    lives = lives_of(row for rows in logs.values() for row in rows)
+    return two_orders(lives), two_views(lives)
+
+
+def other_order(logs: Logs) -> None:
+    logs["c"] = log("c", A1, "c1", B2, "c2", M3, "a2", "c3")
+
+
+def behind_the_merge(logs: Logs) -> None:
+    """b delivers in the merged view what a has delivered in the last one of their side."""
+    logs["b"] = log("b", A1, "c1", "c2", A2, M3, "a1", "c3", "a2")
+
+
+def again_on_the_other_side(logs: Logs) -> None:
+    """a's message of before the merge is delivered by c in the merged view."""
+    logs["c"] = log("c", A1, "c1", B2, "c2", M3, "a1", "c3", "a2")
+
+
+def test_a_group_that_is_cut_and_merges_keeps_its_promises() -> None:
+    logs = good()
+    assert judged(logs) == ("", "")
+    assert compared(lives_of(row for rows in logs.values() for row in rows)) == 5
+
+
+@pytest.mark.parametrize(
+    ("fault", "order", "views"),
+    [
+        (other_order, "in view 3 ", ""),
+        (behind_the_merge, "", "a 1"),
+        (again_on_the_other_side, "", "a 1"),
+    ],
+)
+def test_planted_faults_are_caught(fault: Callable[[Logs], None], order: str, views: str) -> None:
+    logs = good()
+    fault(logs)
+    found = judged(logs)
+    assert bool(order) == bool(found[0])
+    assert bool(views) == bool(found[1])
+    assert order in found[0]
+    assert views in found[1]
+
+
+def test_a_plan_has_a_cut_and_depends_on_the_seed_alone() -> None:
+    seen = set()
+    for seed in range(40):
+        plan = make_plan(KINDS, seed)
+        kinds = [fault.kind for fault in plan.faults]
+        assert set(kinds) & set(CUTS)
+        assert len(kinds) <= MOST
+        assert plan == make_plan(KINDS, seed)
+        seen |= set(kinds)
+    assert seen == set(KINDS) - {"loss", "delay", "duplicate", "reorder"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--members", "1"], "--members is 1: choose from 2 to 16."),
+        (["--messages", "5"], "--messages is not for groups that merge: give --seconds."),
+        (["--no-check"], "--no-check is not for groups that merge"),
+        (["--rate", "0"], "--rate is 0: it must be above 0"),
+        (["--transport", "udp-multicast"], "--transport udp-multicast cannot be cut"),
+        (["--watch"], "--watch is for the ring"),
+        (["--faults", "holder"], "--faults does not know holder"),
+    ],
+)
+def test_what_cannot_be_run_is_said(
+    options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "merging", *options]) == 3
+    assert said in capsys.readouterr().err
+
+
+def test_settings_have_the_policy() -> None:
+    args = argparse.Namespace(
+        rate=None, members=None, messages=None, no_check=False, transport="tcp", faults="halves",
+        seconds=None, size=100, undo="", on_merge="callback", runs=1, soak=None,
+    )  # fmt: skip
+    settings = settings_of(args)
+    assert (settings.on_merge, settings.transport) == ("callback", "tcp")
+    assert settings.kinds == ("halves",)
+
+
+@pytest.mark.sockets
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", ["state", "callback"])
+def test_a_real_group_that_is_cut_becomes_one_again(policy: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ["--members", "3", "--seconds", "3", "--faults", "halves", "--on-merge", policy]
+    assert main(["run", "merging", *options, "--seed", "3", "--out", str(out)]) == 0
+    results = json.loads((out / "summary.json").read_text())["results"]
+    assert results[0]["merges"]
+    assert {each["name"]: each["verdict"] for each in results[1:]}["OneGroup"] == "holds"
