@@ -13,7 +13,13 @@ from raincheck.__main__ import main
 from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.field.merging.campaign import settings_of
 from raincheck.conformance.field.merging.faults import CUTS, KINDS, MOST, make_plan
-from raincheck.conformance.field.merging.sides import compared, lives_of, two_orders, two_views
+from raincheck.conformance.field.merging.sides import (
+    compared,
+    lives_of,
+    two_orders,
+    two_sets,
+    two_views,
+)
 
 Logs = dict[str, list[Row]]
 A1, A2, B2, M3 = (number << 32 | who for number, who in ((1, 1), (2, 1), (2, 2), (3, 1)))
@@ -42,10 +48,10 @@ def good() -> Logs:
     }
 
 
-def judged(logs: Logs) -> tuple[str, str]:
-    """What is wrong with the order, and with the views."""
+def judged(logs: Logs) -> tuple[str, str, str]:
+    """What is wrong with the order, with the views, and with those who went on together."""
     lives = lives_of(row for rows in logs.values() for row in rows)
-    return two_orders(lives), two_views(lives)
+    return two_orders(lives), two_views(lives), two_sets(lives)
 
 
 def other_order(logs: Logs) -> None:
@@ -64,26 +70,52 @@ def again_on_the_other_side(logs: Logs) -> None:
 
 def test_a_group_that_is_cut_and_merges_keeps_its_promises() -> None:
     logs = good()
-    assert judged(logs) == ("", "")
+    assert judged(logs) == ("", "", "")
     assert compared(lives_of(row for rows in logs.values() for row in rows)) == 5
 
 
+def lacks_one(logs: Logs) -> None:
+    logs["b"] = log("b", A1, "c1", "c2", A2, M3, "c3", "a2")
+
+
+def lacks_the_last_with_a_state(logs: Logs) -> None:
+    logs["a"] = log("a", A1, "c1", "c2", A2, "a1", "a0", M3, "c3", "a2")
+    state = Row("b", 3, A2, "a", event="state", after=2)
+    logs["b"] = [*log("b", A1, "c1", "c2", A2), state, *log("b", A2, "a1", M3, "c3", "a2")[1:]]
+
+
 @pytest.mark.parametrize(
-    ("fault", "order", "views"),
+    ("fault", "said"),
     [
-        (other_order, "in view 3 ", ""),
-        (behind_the_merge, "", "a 1"),
-        (again_on_the_other_side, "", "a 1"),
+        (other_order, ("in view 3 ", "", "")),
+        (behind_the_merge, ("", "a 1", "went on from view 2 to 3")),
+        (again_on_the_other_side, ("", "a 1", "")),
+        (lacks_one, ("", "", "went on from view 2 to 3")),
+        (lacks_the_last_with_a_state, ("", "", "went on from view 2 to 3")),
     ],
 )
-def test_planted_faults_are_caught(fault: Callable[[Logs], None], order: str, views: str) -> None:
+def test_planted_faults_are_caught(
+    fault: Callable[[Logs], None], said: tuple[str, str, str]
+) -> None:
     logs = good()
     fault(logs)
-    found = judged(logs)
-    assert bool(order) == bool(found[0])
-    assert bool(views) == bool(found[1])
-    assert order in found[0]
-    assert views in found[1]
+    for words, found in zip(said, judged(logs), strict=True):
+        assert bool(words) == bool(found)
+        assert words in found
+
+
+def test_who_was_given_a_state_need_not_deliver_what_is_in_it() -> None:
+    logs = good()
+    logs["b"] = [Row("b", 1, 0, "a", event="state", after=2), *log("b", A2, "a1", M3, "c3", "a2")]
+    logs["a"] = log("a", A1, "c1", "c2", A2, "a9", "a1", M3, "c3", "a2")
+    assert judged(logs) == ("", "", "")
+
+
+def test_who_waits_for_a_state_has_nothing_of_the_views_before_it() -> None:
+    logs = good()
+    state = Row("b", 3, M3, "a", event="state", after=3)
+    logs["b"] = [*log("b", A1, "c1", "c2", A2, M3), state, *log("b", M3, "c3", "a2")[1:]]
+    assert judged(logs) == ("", "", "")
 
 
 def test_a_plan_has_a_cut_and_depends_on_the_seed_alone() -> None:

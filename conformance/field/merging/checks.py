@@ -18,17 +18,17 @@ from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
 from .run import MergingRecord
-from .sides import compared, lives_of, two_orders, two_views
+from .sides import compared, lives_of, two_orders, two_sets, two_views
 
-ASKED = ("agreement", "no_duplication", "no_creation", "sender_fifo")
-"""The promises that are asked of the logs. Not `state_cut`: a side that takes another one's state
-loses what it alone has delivered.
+ASKED = ("no_duplication", "no_creation", "sender_fifo")
+"""The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
+another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-FIRM = ("OneGroup", "Integrity", "Logs", "OneOrder", "OneView", "SameState")
+FIRM = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
 """The properties that must hold. OneGroup: sides that can reach each other became one group each
 time. Integrity: contents are those that were sent. Logs: the promises about the delivery logs.
-OneOrder, OneView: those across sides. SameState: in the end all applications had the same state;
-asked if sides take a state.
+Together, OneOrder, OneView: those across sides. SameState: in the end all applications had the same
+state; asked if sides take a state.
 """
 
 
@@ -86,7 +86,9 @@ def _judge_logs(judged: MergingJudged, folder: Path) -> None:
         return
     lives = lives_of(row for path in logs for row in read_rows(path, lambda _: None))
     common = compared(lives)
-    for name, wrong in (("OneOrder", two_orders(lives)), ("OneView", two_views(lives))):
+    across = {"Together": two_sets, "OneOrder": two_orders, "OneView": two_views}
+    for name, judge_of in across.items():
+        wrong = judge_of(lives)
         add(judged.verdicts, name, VIOLATED if wrong else HOLDS if common else INCONCLUSIVE)
         judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
         judged.judged[name] = {"members": len(lives), "messages": common}

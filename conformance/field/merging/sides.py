@@ -1,6 +1,7 @@
 """What a group that is cut and merges promises across its sides, judged from the delivery logs.
 
-Two members deliver the messages of one view in one order. A message is delivered in one view: those
+Members that go on together from a view have delivered the same messages in it. Two members deliver
+the messages of one view in one order. A message is delivered in one view: those
 that its sender has gone on with have delivered it there, and nobody delivers it elsewhere. Only a
 sender that was cut off from others in a view does not know what they have delivered of it there. It
 sends it again on its own side, so that each side may deliver it in another view, and in another
@@ -30,6 +31,8 @@ class Life:
 
     views: list[int] = field(default_factory=list)
     delivered: dict[int, list[Told]] = field(default_factory=dict)
+    given: set[int] = field(default_factory=set)
+    """The views in which it was given a state, so that it need not have delivered what is in it."""
 
     def after(self, view: int) -> int | None:
         """Return the view to which it went on from that one, if it was in it and did."""
@@ -45,10 +48,45 @@ def lives_of(rows: Iterable[Row]) -> dict[str, Life]:
     for row in rows:
         life = found.setdefault(row.member, Life())
         if row.event == "view":
+            if life.views == [] and 0 in life.given:  # the state with which it has joined
+                life.given.add(int(row.view))
             life.views.append(int(row.view))
+        elif row.event == "state":
+            life.given.add(int(row.view))
+            for view in reversed(life.views):  # it has waited for the state since
+                if view in life.delivered:
+                    break
+                life.given.add(view)
         elif row.event == "deliver":
             life.delivered.setdefault(int(row.view), []).append(Told(row.sender, row.message))
     return found
+
+
+def two_sets(lives: dict[str, Life]) -> str:
+    """Return what of two members that went on together only one has delivered, or "".
+
+    Of a member that was given a state in the view, what it has delivered is the end of what the
+    others have.
+    """
+    steps: dict[tuple[int, int], list[str]] = {}
+    for who, life in lives.items():
+        for view, later in pairwise(life.views):
+            steps.setdefault((view, later), []).append(who)
+    for (view, later), members in sorted(steps.items()):
+        said = {who: lives[who].delivered.get(view, []) for who in members}
+        longest = max(members, key=lambda who: len(said[who]))
+        for who in members:
+            mine, whole = said[who], said[longest]
+            if view in lives[who].given:
+                whole = whole[len(whole) - len(mine) :]
+            if mine != whole:
+                lacking = [message for message in whole if message not in set(mine)]
+                what = _words(lacking[0]) if lacking else "another order"
+                return (
+                    f"{who} and {longest} went on from view {_shown(view)} to {_shown(later)}, and "
+                    f"not with the same messages: {what}"
+                )
+    return ""
 
 
 def two_orders(lives: dict[str, Life]) -> str:
