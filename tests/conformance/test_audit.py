@@ -344,7 +344,8 @@ def test_a_protocol_without_field_evidence_is_incomplete(
 def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_leaves() -> None:
     steps = {plan.name: plan for plan in plans("quick", 7, 1)}
 
-    assert {"run", "run-raincore", "judges", "damage"} <= steps.keys()
+    assert {"run", "run-raincore", "run-merging", "judges", "damage"} <= steps.keys()
+    # Groups that merge record no traces: their runs judge what was delivered.
     assert set(steps["conform"].after) == {"run", "run-raincore"}
     assert {"{run}/traces", "{run-raincore}/traces"} <= set(steps["conform-spark"].words)
     assert "--quick" in steps["mutate"].words

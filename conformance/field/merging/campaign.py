@@ -25,6 +25,8 @@ LEAST, MOST_MEMBERS = 2, 16
 POLICIES = ("state", "callback")
 AUDIT = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,leader,loss,reorder")
 """The options of the runs that an audit makes."""
+TRACED = False
+"""Whether the members record traces."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -38,6 +38,13 @@ class MergingRecord(Record):
     apart: str = ""
     """What did not become one group."""
 
+    def collect(self, folder: Path) -> list[Member]:
+        """Complete the delivery logs: there are no traces to speak of."""
+        # Written out, because a dataclass with slots is another class than super() knows.
+        killed = Record.collect(self, folder)
+        (folder / "traces" / f"{self.run}.faults.jsonl").unlink(missing_ok=True)
+        return killed
+
 
 class MergingRun(ClusterRun):
     """Drives one run."""
