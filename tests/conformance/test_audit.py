@@ -551,7 +551,7 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
         if record.name == "merge2":  # not in the stack yet, as its page and the audit's head say
-            wanted = ("specification", "model", "code", "traces", "proofs")
+            wanted = ("specification", "model", "code", "proofs")
         if record.name == "primary":  # the same
-            wanted = ("specification", "model", "code", "traces")
+            wanted = ("specification", "model", "code")
         assert record.links == wanted, record.name
