@@ -15,6 +15,8 @@ from raincheck.conformance.field.merging.campaign import settings_of
 from raincheck.conformance.field.merging.faults import CUTS, KINDS, MOST, make_plan
 from raincheck.conformance.field.merging.sides import (
     compared,
+    compared_in_a_view,
+    compared_together,
     lives_of,
     two_orders,
     two_sets,
@@ -71,7 +73,13 @@ def again_on_the_other_side(logs: Logs) -> None:
 def test_a_group_that_is_cut_and_merges_keeps_its_promises() -> None:
     logs = good()
     assert judged(logs) == ("", "", "")
-    assert compared(lives_of(row for rows in logs.values() for row in rows)) == 5
+    lives = lives_of(row for rows in logs.values() for row in rows)
+    assert (compared(lives), compared_in_a_view(lives), compared_together(lives)) == (5, 5, 3)
+
+
+def test_each_promise_counts_over_what_it_was_judged() -> None:
+    alone = lives_of([*log("a", A1, "c1", A2), *log("b", B2, "c1")])
+    assert (compared(alone), compared_in_a_view(alone), compared_together(alone)) == (1, 0, 0)
 
 
 def lacks_one(logs: Logs) -> None:

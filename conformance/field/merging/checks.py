@@ -18,7 +18,15 @@ from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
 from .run import MergingRecord
-from .sides import compared, lives_of, two_orders, two_sets, two_views
+from .sides import (
+    compared,
+    compared_in_a_view,
+    compared_together,
+    lives_of,
+    two_orders,
+    two_sets,
+    two_views,
+)
 
 ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
@@ -85,10 +93,13 @@ def _judge_logs(judged: MergingJudged, folder: Path) -> None:
         judged.reasons.append("no member has written a log")
         return
     lives = lives_of(row for path in logs for row in read_rows(path, lambda _: None))
-    common = compared(lives)
-    across = {"Together": two_sets, "OneOrder": two_orders, "OneView": two_views}
-    for name, judge_of in across.items():
-        wrong = judge_of(lives)
+    across = {
+        "Together": (two_sets, compared_together),
+        "OneOrder": (two_orders, compared_in_a_view),
+        "OneView": (two_views, compared),
+    }
+    for name, (fault_in, counted) in across.items():
+        wrong, common = fault_in(lives), counted(lives)
         add(judged.verdicts, name, VIOLATED if wrong else HOLDS if common else INCONCLUSIVE)
         judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
         judged.judged[name] = {"members": len(lives), "messages": common}

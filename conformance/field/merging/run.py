@@ -18,7 +18,7 @@ from .faults import CUTS, make_plan
 from .members import MergingMembers
 
 FLAPS = 3
-"""How often a link goes down and up when it flaps."""
+"""The times that a link goes down and up when it flaps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class MergingRecord(Record):
     """For each time that the network was mended and there were several groups: the seconds until
     there was one."""
     apart: str = ""
-    """What did not become one group."""
+    """The sentence about sides that did not become one group."""
 
     def collect(self, folder: Path) -> list[Member]:
         """Complete the delivery logs: there are no traces to speak of."""

@@ -1,4 +1,4 @@
-"""What a group that is cut and merges promises across its sides, judged from the delivery logs.
+"""The promises of a group that is cut and merges, across its sides, judged from delivery logs.
 
 Members that go on together from a view have delivered the same messages in it. Two members deliver
 the messages of one view in one order. A message is delivered in one view: those
@@ -62,17 +62,22 @@ def lives_of(rows: Iterable[Row]) -> dict[str, Life]:
     return found
 
 
+def _together(lives: dict[str, Life]) -> dict[tuple[int, int], list[str]]:
+    """Return the members that went on from each view to each next one."""
+    steps: dict[tuple[int, int], list[str]] = {}
+    for who, life in lives.items():
+        for step in pairwise(life.views):
+            steps.setdefault(step, []).append(who)
+    return steps
+
+
 def two_sets(lives: dict[str, Life]) -> str:
     """Return what of two members that went on together only one has delivered, or "".
 
     Of a member that was given a state in the view, what it has delivered is the end of what the
     others have.
     """
-    steps: dict[tuple[int, int], list[str]] = {}
-    for who, life in lives.items():
-        for view, later in pairwise(life.views):
-            steps.setdefault((view, later), []).append(who)
-    for (view, later), members in sorted(steps.items()):
+    for (view, later), members in sorted(_together(lives).items()):
         said = {who: lives[who].delivered.get(view, []) for who in members}
         longest = max(members, key=lambda who: len(said[who]))
         for who in members:
@@ -136,6 +141,25 @@ def compared(lives: dict[str, Life]) -> int:
             for message in messages:
                 seen.setdefault(message, set()).add(who)
     return sum(len(members) > 1 for members in seen.values())
+
+
+def compared_in_a_view(lives: dict[str, Life]) -> int:
+    """Return how many messages two members or more have delivered in one view."""
+    seen: dict[tuple[int, Told], int] = {}
+    for life in lives.values():
+        for view, messages in life.delivered.items():
+            for message in messages:
+                seen[view, message] = seen.get((view, message), 0) + 1
+    return sum(count > 1 for count in seen.values())
+
+
+def compared_together(lives: dict[str, Life]) -> int:
+    """Return how many messages members have delivered in views from which several went on."""
+    return sum(
+        max(len(lives[who].delivered.get(view, ())) for who in members)
+        for (view, _), members in _together(lives).items()
+        if len(members) > 1
+    )
 
 
 def _cut_off(lives: dict[str, Life], sender: str, view: int, other: str) -> bool:
