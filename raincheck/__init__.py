@@ -15,6 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from raincheck.conformance.deliveries.judge import DeliveryLog as DeliveryLog
+    from raincheck.conformance.deliveries.judge import judge as judge
+    from raincheck.conformance.deliveries.properties import Verdicts as Verdicts
     from raincheck.impl.aio.ask import ask as ask
     from raincheck.impl.aio.channel import Channel as Channel
     from raincheck.impl.aio.connect import ChannelConfig as ChannelConfig
@@ -99,18 +102,29 @@ _HOME = {
     "WouldBlock": "errors",
 }
 
-__all__ = sorted(_HOME)
+_CHECKERS = {
+    "DeliveryLog": "deliveries.judge",
+    "Verdicts": "deliveries.properties",
+    "judge": "deliveries.judge",
+}
+
+_MODULES = {
+    **{name: f"raincheck.impl.{home}" for name, home in _HOME.items()},
+    **{name: f"raincheck.conformance.{home}" for name, home in _CHECKERS.items()},
+}
+
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from the module it lives in."""
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'raincheck' has no attribute {name!r}")
-    value = getattr(import_module(f"raincheck.impl.{_HOME[name]}"), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """List the public names, loaded or not."""
-    return sorted([*_HOME, *globals()])
+    return sorted([*_MODULES, *globals()])

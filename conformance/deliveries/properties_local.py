@@ -18,8 +18,8 @@ from .properties import (
     Answers,
     Facts,
     Judged,
-    LogVerdict,
     Message,
+    Verdicts,
     Witness,
     agreement_witness,
     counts,
@@ -31,7 +31,7 @@ from .sortedlog import Deliveries, SortedLog, groups_of
 
 def check_deliveries(
     paths: Iterable[Path], names: Iterable[str] = (), complete: bool = False
-) -> LogVerdict:
+) -> Verdicts:
     """Check the logs in this process."""
     problems: list[Problem] = []
     files = delivery_files(paths)
