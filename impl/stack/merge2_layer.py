@@ -150,8 +150,8 @@ class Merge2Layer(Layer):
         ours = self.membership.members
         others = self.found.apart(ours, now)
         self._try_at = now + PAUSE * (1 + self._random.random()) if self.found else NEVER
-        free = self.core.stage == "idle" and self.core.coordinates and not self.membership.gone
-        if not free or self._stands or self.membership.status != "member":
+        free = self.core.stage == "idle" and self.core.coordinates and not self._stands
+        if not free or self.membership.gone or self.membership.status != "member":
             return
         most = self.config.max_bundle // _BYTES
         everybody = len(ours) + sum(len(group.view.members) for group in others.values())
@@ -168,10 +168,7 @@ class Merge2Layer(Layer):
 
     @property
     def _stands(self) -> bool:
-        """Whether this side stands still in a merged view, which not all of its members may have.
-
-        Another merge that came to nothing would let it go on too early (MRG-F19).
-        """
+        """Whether this side stands still in a merged view, which some of it may not have yet."""
         return self.core.view.merge != NO_MERGE and not self.latch_open()
 
     # ------------------------------------------------------------------ what arrives
@@ -209,13 +206,13 @@ class Merge2Layer(Layer):
         if merge == self.core.merge:
             self.coordinators.send(source, MergeAlive(merge))
             return ""
-        if self.membership.status != "member" or (self.core.stage == "idle" and self._stands):
+        if self.membership.status != "member":
             self.coordinators.send(source, MergeRsp(merge, None))
             return ""
         if self.core.stage == "idle":
             self.coordinators.begin({source: endpoint})
             self._heard, self._sides = {source: now}, {}
-        self._do(ReceiveMergeReq(source, merge), now)
+        self._do(ReceiveMergeReq(source, merge, self._stands), now)
         return ""
 
     def _answered(

@@ -39,7 +39,7 @@ def make_core(rules: model.Rules, local: model.Local) -> Merge2:
     core = Merge2(Address(local.node, 0), view, repairs=repairs_of(rules))
     core.coordinates, core.stage = local.coordinates, local.stage
     core.known = dict.fromkeys(shaped(local.known, tuple[Address, ...]))
-    core.over = dict(shaped(local.over, tuple[core_events.MergeId, ...]))
+    core.entered = dict(shaped(local.entered, tuple[core_events.MergeId, ...]))
     core.merge = shaped(local.merge, core_events.MergeId)
     core.waiting = shaped(local.waiting, set[Address])
     answers = shaped(local.answers, tuple[core_events.Answer, ...])
@@ -51,8 +51,8 @@ def local_of(core: Merge2) -> model.Local:
     """Return a core's state as the model's: what it keeps by process is a set there."""
     own = ("node", "view", "coordinates", "stage", "merge", "waiting")
     fields = {name: getattr(core, name) for name in own}
-    known, over, answers = [*core.known], [*core.over.items()], [*core.answers.values()]
-    fields |= {"known": known, "over": over, "answers": answers}
+    fields |= {"known": [*core.known], "entered": [*core.entered.items()]}
+    fields["answers"] = [*core.answers.values()]
     local: model.Local = shaped(fields, model.Local)
     return local
 
@@ -60,7 +60,7 @@ def local_of(core: Merge2) -> model.Local:
 def begins(_rules: model.Rules, local: model.Local) -> bool:
     """Whether a process may begin so: in a view, with no merge under way."""
     first = local.view.members[0] == local.node
-    return local.stage == "idle" and not local.over and local.coordinates == first
+    return local.stage == "idle" and not local.entered and local.coordinates == first
 
 
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
@@ -74,8 +74,9 @@ def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
 
 
 def offered(_rules: model.Rules, _local: model.Local) -> tuple[Any, ...]:
-    """Return MERGE with nobody else in it, which discovery does not bring."""
-    return (model_events.Merge(frozenset(), 1, False),)
+    """Return MERGE with nobody else in it, which discovery does not bring, and MERGE too early."""
+    nobody, somebody = frozenset[str](), frozenset("z")
+    return model_events.Merge(nobody, 1, False), model_events.Merge(somebody, 1, False, stands=True)
 
 
 BINDING = Binding(
@@ -104,6 +105,7 @@ BINDING = Binding(
         "tells_leader": False,
         "members_tell": False,
         "stays_out": False,
+        "after_resume": False,
         "cancels": False,
         "answered": False,
         "frozen": False,
