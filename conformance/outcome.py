@@ -11,6 +11,8 @@ INCONCLUSIVE = "inconclusive"
 
 EXIT_CODES = {HOLDS: 0, VIOLATED: 1, INCONCLUSIVE: 2}
 USAGE_EXIT_CODE = 3
+ERROR = "error"
+"""The verdict in the JSON object of a usage or set-up error."""
 
 _RESERVED = frozenset({"name", "protocol", "verdict", "expected", "detail", "idle"})
 

@@ -63,7 +63,11 @@ class Documents:
     def answer(self, request: raincheck.Request) -> bytes:
         """Answer a call: a document, or what all documents are."""
         name = request.payload.decode()
-        return self.by_name[name] if name else self.digest()
+        if not name:
+            return self.digest()
+        if name not in self.by_name:
+            request.refuse(f"there is no document {name}")
+        return self.by_name.get(name, b"")
 
 
 def arguments() -> argparse.Namespace:
@@ -115,7 +119,9 @@ async def obey(channel: raincheck.Channel, documents: Documents, line: str) -> N
         case ["drop", name]:
             await channel.send(msgspec.msgpack.encode((name, b"")))
         case ["ask", node, name]:
-            [member] = [each for each in channel.view.members if each.node == node]
+            member = next((each for each in channel.view.members if each.node == node), None)
+            if member is None:
+                raise ValueError(f"there is no member {node}")
             content = (await channel.call(name.encode(), to=member, timeout=10)).one()
             same = content == documents.by_name.get(name)
             print(f"{node} has {len(content)} bytes: {'the same' if same else 'OTHERS'}")

@@ -66,6 +66,23 @@ class View(NamedTuple):
         return f"view {self.id.counter} [{' '.join(map(str, self.members))}]"
 
 
+class MergeView(View):
+    """A view in which groups that had gone on apart are one again; nobody is new in it.
+
+    It is equal to a View with the same id and members.
+    """
+
+    subgroups: tuple[View, ...]
+    """The last view of each group, with those who were there, in the order of coordinators."""
+
+    @classmethod
+    def of(cls, view: View, subgroups: tuple[View, ...]) -> MergeView:
+        """Return the merged view."""
+        made = cls(view.id, view.members)
+        made.subgroups = subgroups
+        return made
+
+
 UNORDERED = -1
 """In the place of a seqno: a message to all without a place in the order of all."""
 

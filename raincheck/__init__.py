@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from raincheck.impl.messages import Address as Address
     from raincheck.impl.messages import Batch as Batch
     from raincheck.impl.messages import Digest as Digest
+    from raincheck.impl.messages import MergeView as MergeView
     from raincheck.impl.messages import Message as Message
     from raincheck.impl.messages import View as View
     from raincheck.impl.messages import ViewId as ViewId
@@ -67,6 +68,7 @@ _HOME = {
     "Address": "messages",
     "Batch": "messages",
     "Digest": "messages",
+    "MergeView": "messages",
     "Message": "messages",
     "View": "messages",
     "ViewId": "messages",

@@ -24,7 +24,7 @@ from typing import NoReturn
 from raincheck import __version__
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Ui, reserve_folder
-from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, USAGE_EXIT_CODE
+from raincheck.conformance.outcome import ERROR, EXIT_CODES, INCONCLUSIVE, USAGE_EXIT_CODE
 from raincheck.conformance.report.pages import figures_line, mark_of
 
 VERBS = {
@@ -78,7 +78,10 @@ def main(argv: list[str] | None = None) -> int:
     except UsageError as error:
         return _give_up(verb, ui, str(error), again, USAGE_EXIT_CODE)
     except Inconclusive as error:
-        return _give_up(verb, ui, str(error), again, EXIT_CODES[INCONCLUSIVE])
+        code = _give_up(verb, ui, str(error), again, EXIT_CODES[INCONCLUSIVE])
+        if not ui.json:  # the same command may decide it another time
+            ui.announce(again)
+        return code
     except KeyboardInterrupt:
         return _give_up(verb, ui, "Interrupted.", again, EXIT_CODES[INCONCLUSIVE])
     except BrokenPipeError:
@@ -235,7 +238,8 @@ def _give_up(verb: str, ui: Ui, sentence: str, again: str, code: int) -> int:
     if ui.json:
         # Whoever asked for JSON always gets exactly one object.
         empty = Outcome(verb, (), again).as_json() | {"error": sentence}
-        print(json.dumps(empty), flush=True)
+        verdict = {"verdict": ERROR} if code == USAGE_EXIT_CODE else {}
+        print(json.dumps(empty | verdict), flush=True)
     return code
 
 

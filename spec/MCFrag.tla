@@ -27,7 +27,18 @@ MCNext ==
           \/ Sequence(n) \/ MCCrash(n)
     \/ ViewChange
 
-MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+\* Fairness of each action, as in Fairness, is here fairness of all of them together. Every step
+\* uses up something of which the instance has a bounded number (a fragment, a message, a view),
+\* so no state comes twice, and a behaviour ends in a state that it never leaves; it is fair in
+\* both senses if none of these actions is possible there. TLC's time grows with each WF.
+MCFairness ==
+    WF_vars(
+        \/ \E n \in Node :
+              \/ \E m \in Number(n) : SendFragment(n, m)
+              \/ Sequence(n) \/ ReceiveFragment(n) \/ ReceiveGiveUp(n) \/ InstallView(n)
+        \/ ViewChange)
+
+MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
 (* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)

@@ -47,7 +47,18 @@ MCNext ==
     \/ ViewChange
     \/ MCDemote
 
-MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+\* Fairness of each action, as in Fairness, is here fairness of all of them together. Every step
+\* uses up something of which the instance has a bounded number (a payload, a message, a life, a
+\* view), so no state comes twice, and a behaviour ends in a state that it never leaves; it is
+\* fair in both senses if none of these actions is possible there. TLC's time grows with each WF.
+MCFairness ==
+    WF_vars(
+        \/ \E n \in Node :
+              \/ InstallView(n) \/ Join(n) \/ Resend(n) \/ Stop(n)
+              \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+        \/ ViewChange)
+
+MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
 (* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)

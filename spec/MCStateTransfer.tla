@@ -68,7 +68,20 @@ MCNext ==
     \/ OpenLatch
     \/ SlipLatch
 
-MCFairness == Progress /\ \A n \in Node : WF_vars(MCTake(n)) /\ WF_vars(MCDeliver(n))
+\* Fairness of each action, as in Fairness, is here fairness of all of them together. Every step
+\* uses up something of which the instance has a bounded number (a request, a chunk, a message, a
+\* provider), so no state comes twice, and a behaviour ends in a state that it never leaves; it is
+\* fair in both senses if none of these actions is possible there. TLC's time grows with each WF.
+MCFairness ==
+    WF_vars(
+        \/ \E n \in Node :
+              \/ MCTake(n) \/ MCDeliver(n) \/ Begin(n) \/ StateSet(n, TRUE)
+              \/ \E s \in Node :
+                    \/ ReceiveAsk(n, s) \/ ReceiveGo(n, s) \/ ReceiveDone(n, s)
+                    \/ ReceiveRequest(n, s) \/ ReceiveCredit(n, s) \/ ReceiveCancel(n, s)
+                    \/ ReceiveChunk(n, s) \/ ReceiveRefuse(n, s)
+                    \/ Read(n, s) \/ Suspect(n, s)
+        \/ Apply \/ CloseLatch \/ OpenLatch)
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 

@@ -511,8 +511,9 @@ Next ==
 \* Messages that have arrived are handled in the end, crashed members are found out, and
 \* applications do what they are asked to. Nobody has to ask, send, crash, fail, lose patience or
 \* damage anything.
-Progress ==
+Fairness ==
     /\ \A n \in Node :
+          /\ WF_vars(Take(n)) /\ WF_vars(Deliver(n))
           /\ WF_vars(Begin(n)) /\ WF_vars(StateSet(n, TRUE))
           /\ \A s \in Node :
                 /\ WF_vars(ReceiveAsk(n, s)) /\ WF_vars(ReceiveGo(n, s))
@@ -523,8 +524,6 @@ Progress ==
     /\ WF_vars(Apply)
     /\ WF_vars(CloseLatch)
     /\ WF_vars(OpenLatch)
-
-Fairness == Progress /\ \A n \in Node : WF_vars(Take(n)) /\ WF_vars(Deliver(n))
 
 Spec == Init /\ [][Next]_vars /\ Fairness
 

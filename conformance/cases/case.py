@@ -75,6 +75,8 @@ class Case:
     """The protocol's rules, with the values of the implemented protocol."""
     assumed: Mapping[str, Value] = field(default_factory=dict)
     """The assumptions on the protocol's surroundings, with the values that grant them."""
+    open: Mapping[str, str] = field(default_factory=dict)
+    """Properties of its protocol that are known to break beyond all cases, and what breaks them."""
     table: str = ""
     """Its place: the table's file and the case."""
     deadlock: bool = False

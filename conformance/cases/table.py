@@ -20,7 +20,7 @@ from .settings import Settings, same
 
 _TOP: Final = frozenset({"module", "specification", "made_of", "temporal", "unmodelled"})
 _SECTIONS: Final = frozenset({"fixed", "implemented", "assumed", "usual", "ask"})
-_NAMED: Final = frozenset({"assumption", "rules", "world", "case"})
+_NAMED: Final = frozenset({"assumption", "rules", "world", "case", "open"})
 
 _SAID: Final = frozenset(
     {
@@ -83,6 +83,11 @@ class CaseTable:
         for key in (*_SECTIONS, *_NAMED):
             if not isinstance(content.get(key, {}), dict):
                 raise self._wrong(f"{key} must be a table")
+        for name, words in content.get("open", {}).items():
+            if not isinstance(words, str) or not words.strip():
+                raise self._wrong(
+                    f"open.{name} must be a text: what breaks the property, and where"
+                )
         if not content.get("case"):
             raise self._wrong("it has no [case.…]: give at least one")
         self.settings = Settings(self.path, content)
@@ -110,6 +115,9 @@ class CaseTable:
         for name, table in tables.items():
             self._compare(name, table, found)
         self._all_used(found.values())
+        asked = {name for case in found.values() for name in case.properties}
+        if unknown := sorted(self.content.get("open", {}).keys() - asked):
+            raise self._wrong(f"open.{unknown[0]} is asked in no case: correct the name")
         return list(found.values())
 
     def assumptions(self) -> list[Assumption]:
@@ -141,6 +149,7 @@ class CaseTable:
             name=f"{self.protocol.replace('_', '-')}-{name}",
             protocol=self.protocol,
             module=self.module,
+            open=self.content.get("open", {}),
             properties=asked,
             expected=expected,
             words=said["words"],

@@ -20,7 +20,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 MAX_LINE = 1 << 20
 
 
-Event = Literal["deliver", "send", "view", "crash", "end"]
+Event = Literal["deliver", "send", "view", "state", "crash", "end"]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -33,7 +33,9 @@ class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     message: str = ""
     event: Event = "deliver"
     after: Natural | None = None
-    """Of a send or a view: how many messages its member had delivered before."""
+    """Of a send or a view: the last position in its member's log before. Of a state: the last
+    position in the log of its provider, the `sender`, of what is in it.
+    """
     members: tuple[str, ...] = ()
     """Of a view: who is in it, sorted, if the log says so."""
 
@@ -92,11 +94,13 @@ def _row(found: _Json) -> Row:
         raise ValueError("a delivery needs sender and message")
     if event == "send" and not message:
         raise ValueError("a send needs message")
-    if event in ("deliver", "send") and not found.position:
+    if event == "state" and not (found.sender and found.after is not None):
+        raise ValueError("a state needs sender, who gave it, and after, its position then")
+    if event in ("deliver", "send", "state") and not found.position:
         raise ValueError("positions count from 1")
     sender = found.member if event == "send" else found.sender or ""
-    if found.after is not None and event not in ("send", "view"):
-        raise ValueError(f"only a send or a view has `after`, no {event}")
+    if found.after is not None and event not in ("send", "view", "state"):
+        raise ValueError(f"only a send, a view or a state has `after`, no {event}")
     if found.members is not None and event != "view":
         raise ValueError(f"only a view has `members`, no {event}")
     listed = found.members.split() if isinstance(found.members, str) else found.members or ()

@@ -14,6 +14,7 @@ def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict
     rows = [(member, view, key) for member in log.members for _, view, key in log.delivered[member]]
     alone = _over(rows)
     sent = [row for row in rows if log.sent.get(row[2], (0, 0))[1]]
+    given = {state.member for state, inside in log.contents.items() if inside}
     certain, last = _over_groups(log)
     return {
         "agreement": certain,
@@ -24,6 +25,7 @@ def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict
         "gap_freeness": _over_senders(log, {s for s, c in counted.items() if c}),
         "virtual_synchrony": _over_changes(log),
         "sending_view": _over(sent),
+        "state_cut": _over([row for row in rows if row[0] in given]),
     }
 
 

@@ -9,7 +9,8 @@ members whose log ends in a view count as its survivors if they are not known to
 `total_order` and `virtual_synchrony` (a message is delivered in one and the same view) cover a
 member's deliveries to the end of its log, or, if it is known to have crashed, in the views from
 which it went on; `uniform_total_order` covers all deliveries. `sending_view`: a message is
-delivered in the view in which its sender was when it sent it.
+delivered in the view in which its sender was when it sent it. `state_cut`: of a member that took a
+state each message is in the state or delivered behind it, never both, never neither.
 
 Each property states over how many members, views and messages it was judged. A property that
 nothing in the log could have broken is inconclusive.
@@ -36,6 +37,7 @@ NAMES = (
     "sender_fifo",
     "virtual_synchrony",
     "gap_freeness",
+    "state_cut",
     "uniform_total_order",
     "sending_view",
 )
@@ -50,14 +52,18 @@ NOBODY = {
     "virtual_synchrony": "no two members have delivered the same message, at least one of which "
     "went from one view to another",
     "gap_freeness": "nobody delivered two messages of one sender",
+    "state_cut": "nobody that took a state with messages in it has delivered one",
     "uniform_total_order": "no two members have both delivered the same two messages",
     "sending_view": "no message was delivered of which the log says in which view it was sent",
 }
 """The reason why a property is inconclusive when there was nobody to judge."""
+NO_STATES = "the log does not say that anybody took a state"
 NEEDS_VIEWS = frozenset({"agreement", "virtual_synchrony", "sending_view"})
 """The properties that compare views."""
-NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation"})
+NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation", "state_cut"})
 """The properties that missing records alone could make look violated."""
+NEEDS_STATES = frozenset({"agreement", "gap_freeness", "state_cut"})
+"""The properties that ask what is in a state that a member took."""
 
 
 LAST = "agreement, last views"
@@ -88,6 +94,10 @@ class Facts(msgspec.Struct, kw_only=True):
     """The log's name of a view, where that is not its number."""
     unclear: str = ""
     """Why it is unclear which views are the same, "" if it is clear."""
+    states: int = 0
+    """How many states members took."""
+    unknown: str = ""
+    """Why it is unknown what is in one of them, "" if it is known."""
 
 
 class Answers(NamedTuple):
@@ -126,9 +136,16 @@ def judged(
             if name not in ON_DEMAND
             and (facts.sends or name != "no_creation")
             and (facts.views or facts.unclear or name != "virtual_synchrony")
+            and (name != "state_cut" or _cuts_asked(answers))
         ]
     properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
     return LogVerdict(facts=facts, properties=properties, problems=problems)
+
+
+def _cuts_asked(answers: Answers) -> bool:
+    """Tell whether somebody took a state that could be wrong."""
+    asked = all(answers.judged["state_cut"].values())
+    return asked or "state_cut" in answers.witnesses or bool(answers.facts.unknown)
 
 
 def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Promise:
@@ -144,7 +161,7 @@ def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Pro
             reason = "the last view differs, and no log says that it is complete"
             loose = _named(answers.loose, facts) or {}
             return Promise(name, INCONCLUSIVE, loose, reason, judged)
-    missing = _missing(facts, problems)
+    missing = _missing(facts, problems) or (facts.unknown if name in NEEDS_STATES else "")
     if witness is not None and not (missing and name in NEEDS_ALL):
         return Promise(name, VIOLATED, witness, judged=judged)
     if missing:
@@ -181,6 +198,8 @@ def _unasked(name: str, facts: Facts, judged: Judged) -> str:
     """Return why this log could not have broken that property, "" if it could."""
     if name == "no_creation" and not facts.sends:
         return "there is no send log"
+    if name == "state_cut" and not facts.states:
+        return NO_STATES
     if name in ("virtual_synchrony", "sending_view") and not facts.views:
         return "the log has no views"
     if name == "sending_view" and not facts.sends:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from raincheck.conformance.trace.batches import Problem
 
+from .cuts import wrong_cut
 from .cycles import cycle_in
 from .logs import Row, delivery_files, read_rows
 from .overwhom import over_all
@@ -62,6 +63,8 @@ def answer(rows: Iterable[Row]) -> Answers:
         counted=any(senders.values()),
         names=log.views.names,
         unclear=log.views.unclear,
+        states=len(log.states),
+        unknown=log.unknown,
     )
     firm, loose = _agreement(log)
     ordered, order = _total_order(log, log.firm, log.firm_first)
@@ -76,6 +79,7 @@ def answer(rows: Iterable[Row]) -> Answers:
         "virtual_synchrony": _views_differ(log) if facts.views else None,
         "sending_view": _sent_elsewhere(log) if facts.views else None,
         "gap_freeness": _gap(log, senders),
+        "state_cut": wrong_cut(log),
     }
     judged = over_all(log, senders, unsent) | {
         "total_order": ordered,
@@ -91,7 +95,7 @@ def is_number(message: str) -> bool:
 
 
 def _whole(log: SortedLog, member: str) -> bool:
-    positions = [position for position, _, _ in log.delivered[member]]
+    positions = log.positions(member)
     end = log.ended.get(member, len(positions))
     return positions == list(range(1, len(positions) + 1)) and end == len(positions)
 
@@ -262,10 +266,16 @@ def _sent_elsewhere(log: SortedLog) -> Witness | None:
 
 
 def _gap(log: SortedLog, counted: dict[str, bool]) -> Witness | None:
-    """Find a number missing between the first and the last that a member delivered of a sender."""
+    """Find a number missing between the first and the last of a sender that a member has.
+
+    What is in a state that it took it has.
+    """
+    given: dict[str, list[Message]] = defaultdict(list)
+    for state, inside in log.contents.items():
+        given[state.member] += inside
     for member in log.members:
         numbers: dict[str, list[int]] = defaultdict(list)
-        for sender, message in log.first[member]:
+        for sender, message in [*log.first[member], *given[member]]:
             if counted[sender]:
                 numbers[sender].append(int(message))
         for sender in sorted(numbers):

@@ -6,6 +6,7 @@ from typing import Any
 
 from .logs import Row
 from .properties import Message
+from .states import State, parts_of
 from .views import SHARED, Label, Numbered, Visit, numbered
 
 Deliveries = list[tuple[int, int, Message]]
@@ -21,6 +22,7 @@ class SortedLog:
         self.visited: dict[str, set[Any]] = defaultdict(set)
         self.sent: dict[Message, tuple[int, Any]] = {}
         installed: list[Row] = []
+        taken: list[Row] = []
         self.after: dict[Message, int] = {}
         """After how many deliveries of its own the sender sent a message, where that is known."""
         self.crashed: set[str] = set()
@@ -42,15 +44,22 @@ class SortedLog:
             elif row.event == "view":
                 self.visited[row.member].add(row.view)
                 installed.append(row)
+            elif row.event == "state":
+                taken.append(row)
+                if row.view != 0:
+                    self.visited[row.member].add(row.view)
             elif row.event == "crash":
                 self.crashed.add(row.member)
             else:
                 self.ended[row.member] = max(row.position, self.ended.get(row.member, 0))
         for log in self.delivered.values():
             log.sort(key=lambda row: (row[0], row[2]))
-        self.members = sorted(set(self.delivered) | set(self.visited))
+        self.members = sorted({*self.delivered, *self.visited, *(row.member for row in taken)})
         self.views = self._number(installed)
         self.first = self._first(self.delivered)
+        self.states = sorted({self._state(row) for row in taken})
+        self.contents, self.unknown = self._contents()
+        """The contents of each state, by message the view of its delivery; why some are unknown."""
         self.firm = {member: self._firm(member) for member in self.members}
         """Each member's deliveries, for a crashed one without those in its last view."""
         self.firm_first = self._first(self.firm)
@@ -84,6 +93,29 @@ class SortedLog:
             self.sent[key] = (position, found.numbers.get((key[0], view), 0))
         return found
 
+    def _state(self, row: Row) -> State:
+        view = self.views.numbers.get((row.member, row.view), 0)
+        if self.views is SHARED and isinstance(row.view, int):
+            view = row.view
+        return State(row.position, row.member, row.sender, row.after or 0, view)
+
+    def positions(self, member: str) -> list[int]:
+        """Return the positions of a member's deliveries and states, sorted."""
+        states = [each.position for each in self.states if each.member == member]
+        return sorted([position for position, _, _ in self.delivered[member]] + states)
+
+    def _contents(self) -> tuple[dict[State, dict[Message, int]], str]:
+        last = {member: max(self.positions(member), default=0) for member in self.members}
+        known, why = parts_of(self.states, last)
+        contents: dict[State, dict[Message, int]] = {}
+        for state, parts in known.items():
+            inside = contents[state] = {}
+            for part in parts:
+                for position, view, key in self.delivered[part.member]:
+                    if part.behind < position <= part.upto:
+                        inside[key] = min(view, inside.get(key, view))
+        return contents, why
+
     def _first(self, delivered: Mapping[str, Deliveries]) -> dict[str, dict[Message, int]]:
         found: dict[str, dict[Message, int]] = {}
         for member in self.members:
@@ -102,7 +134,7 @@ class SortedLog:
 Groups = dict[tuple[int, int], list[str]]
 """The members that went on from a view to each next one; -1 stands for the end of the log."""
 Sets = dict[tuple[str, int], set[Message]]
-"""The deliveries of each member in each view."""
+"""The deliveries of each member in each view, and what it was given of them in a state."""
 
 
 def groups_of(log: SortedLog) -> tuple[Groups, Sets]:
@@ -118,4 +150,7 @@ def groups_of(log: SortedLog) -> tuple[Groups, Sets]:
     for member in log.members:
         for _, view, key in log.delivered[member]:
             sets[member, view].add(key)
+    for state, inside in log.contents.items():
+        for key, view in inside.items():
+            sets[state.member, view].add(key)
     return groups, sets

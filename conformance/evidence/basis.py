@@ -94,6 +94,8 @@ class PropertyRow:
     """By kind of evidence: a planted fault that this evidence has caught."""
     fallen: tuple[str, ...] = ()
     """The properties below that it rests on and that do not hold."""
+    open: str = ""
+    """What is known to break it in an instance larger than those that were checked."""
 
     @property
     def verdict(self) -> str:
@@ -125,7 +127,8 @@ class PropertyRow:
             f"circle: {' and '.join(each)} assume of each other" for each in self.closure.circles
         ]
         below = [f"rests on {name}, which does not hold" for name in self.fallen]
-        return (*lacking, *unseen, *circles, *below)
+        beyond = [f"open: {self.open}"] if self.open else []
+        return (*beyond, *lacking, *unseen, *circles, *below)
 
 
 @dataclass(frozen=True, slots=True)

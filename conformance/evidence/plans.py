@@ -28,6 +28,8 @@ class Plan:
     after: tuple[str, ...] = ()
     generated: bool = False
     """Whether the traces that it judges are those of generated walks."""
+    traced: bool = True
+    """Whether its processes record traces; else the run itself judges what they delivered."""
 
 
 def traces_of(step: str) -> str:
@@ -51,15 +53,16 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     found = [Plan("check", ("check", "--tier", tier, "--sanity", "--keep-graphs", *seeded))]
     fields = _field_runs(runs, seeded)
     found += fields
-    judged = tuple(plan.name for plan in fields) or ("generate",)
+    traced = tuple(plan.name for plan in fields if plan.traced)
+    judged, generated = traced or ("generate",), not traced
     traces = tuple(map(traces_of, judged))
     if offering("binding"):
         spark = ("conform", *traces, "--engine", "spark", *seeded)
-        found.append(Plan("conform-spark", spark, judged, generated=not fields))
+        found.append(Plan("conform-spark", spark, judged, generated=generated))
     if offering("model"):
         found.append(Plan("mirror", ("mirror", "--tier", tier, *seeded), ("check",)))
     if offering("binding"):
-        kept = () if fields else ("--traces", traces_of("generate"))
+        kept = () if traced else ("--traces", traces_of("generate"))
         found.append(Plan("generate", ("generate", *tiered, *kept, *seeded)))
     if any(each.mutants for each in protocols().values()):
         found.append(Plan("mutate", ("mutate", *(["--quick"] if quick else []), *seeded)))
@@ -71,7 +74,8 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
             found.append(Plan("judges", ("mutate", "--judges", "--damages", damages, *seeded)))
         damaged = str(DAMAGED.get(tier, DAMAGED["full"]))
         found.append(Plan("damage", ("mutate", "--traces", damaged, *seeded)))
-        found.append(Plan("conform", ("conform", *traces, *seeded), judged, generated=not fields))
+        words = ("conform", *traces, *seeded)
+        found.append(Plan("conform", words, judged, generated=generated))
     return tuple(found)
 
 
@@ -80,6 +84,7 @@ def _field_runs(runs: int, seeded: tuple[str, ...]) -> list[Plan]:
     usual, found = usual_run(), []
     for each in sorted(offering("run"), key=lambda record: record is not usual):
         name = "run" if each is usual else f"run-{each.name}"
-        words = getattr(each.module("run"), "AUDIT", ())
-        found.append(Plan(name, ("run", each.name, *words, "--runs", str(runs), *seeded)))
+        module = each.module("run")
+        words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
+        found.append(Plan(name, words, traced=getattr(module, "TRACED", True)))
     return found

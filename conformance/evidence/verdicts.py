@@ -144,7 +144,9 @@ def _property_rows(
             only = kind in ("TLC", "mirror", "Z3") or (caught == "traces" and exact)
             witnesses[kind] = witness(faults, protocol, name, caught, exact=only)
         needed = needs.get((protocol, name), ())
-        yield PropertyRow(protocol, name, words, needed, cells, witnesses=witnesses)
+        beyond = holding[0].open.get(name, "")
+        row = PropertyRow(protocol, name, words, needed, cells, witnesses=witnesses)
+        yield replace(row, open=beyond)
 
 
 @cache

@@ -139,6 +139,7 @@ _LOGS: Final[dict[str, Shown]] = {
             "sender_fifo: holds over [2, 1, 3]",
             "virtual_synchrony: inconclusive, the log has no views",
             "gap_freeness: holds over [2, 1, 3]",
+            "state_cut: inconclusive, the log does not say that anybody took a state",
             "uniform_total_order: holds over [2, 1, 3]",
             "sending_view: inconclusive, the log has no views",
         ),

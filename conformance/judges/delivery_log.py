@@ -8,13 +8,19 @@ from raincheck.conformance.deliveries.logs import Row
 
 
 def log(*members: str, end: bool = True) -> list[Row]:
-    """Return rows of members with these deliveries: "p: a1 2/b1" has b1 in view 2."""
+    """Return rows of members with these deliveries: "p: a1 2/b1" has b1 in view 2.
+
+    "2/=q3" is a state, taken in view 2, of what q had at position 3.
+    """
     rows = []
     for text in members:
         member, _, words = text.partition(":")
         for place, word in enumerate(words.split(), start=1):
             view, _, message = word.rpartition("/")
-            rows.append(Row(member, place, int(view or 0), message[0], message[1:]))
+            row = Row(member, place, int(view or 0), message[0], message[1:])
+            if message.startswith("="):
+                row = Row(member, place, row.view, message[1], "", "state", int(message[2:]))
+            rows.append(row)
         if end:
             rows.append(Row(member, len(words.split()), event="end"))
     return rows

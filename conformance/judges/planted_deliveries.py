@@ -83,8 +83,8 @@ PLANTED: Final[dict[str, Planted]] = {
         "read_rows: report(Problem(str(path), line, str(error)))": _json(
             "line 2: unknown event 'fly'", '{"member":"a","event":"fly"}\n'
         ),
-        "_row: only a send or a view has `after`, no …": _json(
-            "line 2: only a send or a view has `after`, no end",
+        "_row: only a send, a view or a state has `after`, no …": _json(
+            "line 2: only a send, a view or a state has `after`, no end",
             '{"member":"a","event":"end","after":1}\n',
         ),
         "_row: only a view has `members`, no …": _json(
@@ -108,6 +108,14 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_row: not message": _json(
             "a delivery needs sender and message", '{"member":"a","sender":"a","position":1}\n'
+        ),
+        "_row: not found.sender #2": _json(
+            "a state needs sender, who gave it, and after",
+            '{"member":"a","event":"state","position":1,"after":2}\n',
+        ),
+        "_row: not found.after is not None": _json(
+            "a state needs sender, who gave it, and after",
+            '{"member":"a","event":"state","position":1,"sender":"b"}\n',
         ),
         "_row: a send needs message": _json(
             "a send needs message", '{"member":"a","event":"send","position":1}\n'

@@ -30,6 +30,8 @@ from raincheck.model.flush import handlers as flush_model
 from raincheck.model.gms import events as gms
 from raincheck.model.gms import handlers as gms_model
 from raincheck.model.machine.runs import Address
+from raincheck.model.merge2 import events as merge2
+from raincheck.model.merge2 import handlers as merge2_model
 from raincheck.model.nakack import events as nakack
 from raincheck.model.nakack import handlers as nakack_model
 from raincheck.model.raincore import events as ring
@@ -203,6 +205,11 @@ def _token(*placed: Address) -> ring.Token:
     return ring.NO_TOKEN._replace(seq=2, settled=settled, acks=tuple((who, 0) for who in placed))
 
 
+def _merge2(number: int, *members: str, **values: Any) -> merge2_model.Local:
+    view = merge2.View(merge2.ViewId(number, members[0]), members)
+    return merge2_model.Local("a", view, members[0] == "a")._replace(**values)
+
+
 _RING: Final = ring_model.Local(A, up="up")
 _ONE_VIEW: Final = _view(1, A, B)
 _FLUSH: Final = flush_model.Local(A, 1, (A, B))
@@ -316,6 +323,20 @@ STEPS: Final[dict[str, dict[str, tuple[Step, Step]]]] = {
             Step(_FETCHING, _FETCHING._replace(next=4)),
         ),
     },
+    "merge2": {
+        "TypeOK 0": (
+            Step(_merge2(1, "a"), _merge2(1, "a", stage="answered", merge=merge2.MergeId("b", 1))),
+            Step(_merge2(1, "a"), _merge2(1, "a", stage="answered")),
+        ),
+        "Monotone 0": (
+            Step(_merge2(1, "a"), _merge2(2, "a", "b")),
+            Step(_merge2(2, "a", "b"), _merge2(1, "a")),
+        ),
+        "OneCoordinator 0": (
+            Step(_merge2(1, "a"), _merge2(2, "b", "a")),
+            Step(_merge2(1, "a"), _merge2(2, "b", "a", coordinates=True)),
+        ),
+    },
     "raincore": {
         "TypeOK 0": (
             Step(_RING, _RING._replace(view_state="reserve", reserved=1)),
@@ -362,6 +383,30 @@ def _steps(first: list[Any], second: list[Any], before: list[Any] = _ONE) -> lis
 
 def _there(first: list[Any], second: list[Any]) -> list[Said]:
     return [("a", "there", 1, first), ("b", "there", 2, second)]
+
+
+_MERGE: Final = ["a", 1]
+_MERGED: Final = [[2, "a"], ["a", "b"], _MERGE]
+_FIRST: Final[list[Said]] = [(node, "view", 0, [[1, node], [node], ["", 0]]) for node in ("a", "b")]
+_CUTS: Final[list[Said]] = [("a", "cut", 2, [_MERGE, ["a"]]), ("b", "cut", 2, [_MERGE, ["b"]])]
+_DECIDED: Final[Said] = ("a", "decided", 4, [_MERGED, ["a", "b"]])
+_INSTALLED: Final[list[Said]] = [("a", "view", 5, _MERGED), ("b", "view", 4, _MERGED)]
+_FINISHED: Final[Said] = ("a", "finishes", 8, [_MERGED, ["a", "b"]])
+
+
+_WHOLE: Final[list[Said]] = [*_FIRST, *_CUTS, _DECIDED, *_INSTALLED, _FINISHED]
+
+
+def _merges(words: str, *also: Said, lacks: Sequence[Said] = (), heard: bool = True) -> Plant:
+    """A whole merge that is good; bad with these notes, without those, or if a hears nothing."""
+    messages = [("b", 6, "a", 7)]
+    return _plant(
+        "merge2",
+        words,
+        _WHOLE,
+        [*(each for each in _WHOLE if each not in lacks), *also],
+        messages=(messages, messages if heard else []),
+    )
 
 
 _SPAN: Final = "return Asking(count, broken(one, one.start, one.value, but))"
@@ -453,6 +498,33 @@ PLANTED: Final[dict[str, Planted]] = {
                 [*_steps(_BOTH, _BOTH), ("a", "resume", 5, _BOTH)],
                 messages=([("b", 2, "a", 4)], []),
             )
+        ),
+    },
+    "bindings.merge2.invariants": {
+        f"one_view_an_id: {_NOTE}": _merges(
+            "merge2.OneViewPerId is violated: [[2, 'a'], ['a', 'b'], ['a', 1]] at a.0, event 5",
+            ("b", "view", 6, [[2, "a"], ["b"], ["", 0]]),
+        ),
+        f"one_view_a_merge: {_NOTE}": _merges(
+            "merge2.OneViewPerMerge is violated: [[2, 'a'], ['a', 'b'], ['a', 1]] at a.0, event 5",
+            ("b", "view", 6, [[3, "a"], ["b"], _MERGE]),
+        ),
+        f"merged_were_there: {_NOTE}": _merges(
+            "merge2.MembersAreThere is violated: b was in no cut of that merge",
+            lacks=[_CUTS[1]],
+        ),
+        f"decided_is_installed: {_NOTE}": _merges(
+            "merge2.AllOrNothing is violated: b.0 has not installed it and is in that merge no",
+            ("b", "ends", 9, ["", 0]),
+            lacks=[_INSTALLED[1], _FINISHED],
+        ),
+        f"installed_before_resume: {_NOTE}": _merges(
+            "merge2.AcksBeforeResume is violated: b.0 has not installed it by then",
+            heard=False,
+        ),
+        f"fewer_merges_than_groups: {_NOTE}": _merges(
+            "merge2.FewMerges is violated: there were 2 groups",
+            ("b", "decided", 7, [_MERGED, ["a", "b"]]),
         ),
     },
     "bindings.flush.invariants": {

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from raincheck.conformance.deliveries import properties
 from raincheck.conformance.deliveries.logs import Row
-from raincheck.conformance.deliveries.properties import NAMES, judged
+from raincheck.conformance.deliveries.properties import judged
 from raincheck.conformance.deliveries.properties_local import answer
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.trace.batches import Problem
@@ -17,6 +18,8 @@ from raincheck.conformance.trace.findings import HOLDS
 from .delivery_log import log, sent
 from .planting import Ask, Plant, Planted
 
+NAMES: Final = tuple(name for name in properties.NAMES if name != "state_cut")
+"""All that is asked of logs in which nobody takes a state."""
 _SENT: Final = sent("a: 1/a1 1/a2 2/a3 2/a4", "b: 1/b1 1/b2 2/b3")
 _P: Final = "p: 1/a1 1/b1 1/a2 1/b2 2/a3 2/b3"
 _Q: Final = "q: 1/a1 1/b1 1/a2 1/b2 2/a3 2/b3"
@@ -60,6 +63,22 @@ def _of(
     **more: Any,
 ) -> Plant:
     return Plant(good=_GOOD, bad=_asked(list(rows), names, problems), words=words, **more)
+
+
+_WITH_STATES: Final = (*NAMES, "state_cut")
+_GIVEN: Final = _asked([*log(_P, _Q, "r: 2/=p4 2/a3 2/b3"), *_SENT], _WITH_STATES)
+"""A third member takes a state with what p had in the first view."""
+
+
+def _given(words: str, r: str, **more: Any) -> Plant:
+    """Plant a third member's state, or what it delivers."""
+    rows = [*log(_P, _Q, *r.split("; ")), *_SENT]
+    return Plant(good=_GIVEN, bad=_asked(rows, _WITH_STATES), words=words, **more)
+
+
+_TWICE: Final = "'found': 'in the state, and delivered behind it'"
+_LATE: Final = "r: 2/=p5 2/a3 2/b3"
+"""It takes a state in which the first of its messages is."""
 
 
 def _later(rows: Iterable[Row], member: str, behind: int) -> list[Row]:
@@ -138,6 +157,13 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_unasked: there is no send log": _of(
             "no_creation: inconclusive: there is no send log", log(_P, _Q), names=("no_creation",)
+        ),
+        "_unasked: return NO_STATES": _of(
+            "state_cut: inconclusive: the log does not say that anybody took a state",
+            log(_P, _Q),
+            names=("state_cut",),
+            then="state_cut: inconclusive: nobody that took a state",
+            why=_NOBODY,
         ),
         "_unasked: the log has no views": _of(
             "virtual_synchrony: inconclusive: the log has no views",
@@ -221,6 +247,37 @@ PLANTED: Final[dict[str, Planted]] = {
             "gap_freeness: violated: {'members': ['p'], 'messages': [['a', '2']]}",
             _P.replace("1/a2 ", ""),
             _Q.replace("1/a2 ", ""),
+        ),
+    },
+    "deliveries.cuts": {
+        "wrong_cut: found.append((TWICE, position, me, key, at))": _given(_TWICE, _LATE),
+        "wrong_cut: return cut_witness(what, me, key, position, at)": _given(_TWICE, _LATE),
+        "wrong_cut: found.append((LOST, position, me, key, at))": _given(
+            "'found': 'delivered before the state, and not in it'",
+            "r: 1/a1 1/b1 1/a2 1/b2 2/=p3 2/a3 2/b3",
+            then="'found': 'neither in the state nor delivered'",
+            why="it is not delivered behind the state either",
+        ),
+        "wrong_cut: found.append((NEITHER, position, me, key, at))": _given(
+            "'found': 'neither in the state nor delivered'",
+            "r: 2/=p3 2/a3 2/b3",
+            then="gap_freeness: violated",
+            why="it is a number between two others",
+        ),
+    },
+    "deliveries.states": {
+        "_parts: … took a state with what … had at position …, and the log of … does not go so far"
+        "": _given(
+            "r took a state with what p had at position 9, and the log of p does not go so far",
+            "r: 2/=p9",
+            then="state_cut: inconclusive: nobody that took a state",
+            why=_NOBODY,
+        ),
+        "_parts: the states that … and others took are made of each other": _given(
+            "the states that s and others took are made of each other",
+            "r: 2/=s2 2/a3 2/b3; s: 2/=r3 2/a3 2/b3",
+            breaks=TypeError,
+            why="nothing is known of what is in them",
         ),
     },
     "deliveries.cycles": {

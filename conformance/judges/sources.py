@@ -198,6 +198,11 @@ SOURCES: Final = (
         asides=frozenset({"accurate", "_key"}),
     ),
     Source(
+        module="bindings.merge2.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+    ),
+    Source(
         module="bindings.gms.promised",
         planted="planted_invariants",
         complaints=frozenset({"Finding"}),
@@ -244,6 +249,18 @@ SOURCES: Final = (
         witnesses=frozenset(
             {"_duplicate", "_created", "_fifo", "_views_differ", "_sent_elsewhere", "_gap"}
         ),
+    ),
+    Source(
+        module="deliveries.cuts",
+        planted="planted_properties",
+        complaints=frozenset({"found.append"}),
+        builders=frozenset({"cut_witness"}),
+        witnesses=frozenset({"wrong_cut"}),
+    ),
+    Source(
+        module="deliveries.states",
+        planted="planted_properties",
+        complaints=frozenset({"ValueError"}),
     ),
     Source(
         module="deliveries.cycles",
@@ -342,6 +359,7 @@ BESIDE: Final = tuple(
         "bindings.sequencer.channels",
         "bindings.sequencer.speaks",
         "bindings.stable.speaks",
+        "field.stack.given",
         "field.tally",
     )
 )

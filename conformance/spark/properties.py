@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from raincheck.conformance.deliveries.cuts import FOUND, cut_witness
 from raincheck.conformance.deliveries.cycles import cycle_in
 from raincheck.conformance.deliveries.logs import delivery_files, label_of, read_rows
 from raincheck.conformance.deliveries.properties import (
@@ -25,6 +26,7 @@ from raincheck.conformance.deliveries.properties import (
     judged,
     order_witness,
 )
+from raincheck.conformance.deliveries.states import State, parts_of
 from raincheck.conformance.deliveries.views import SHARED, Numbered, Visit, numbered
 from raincheck.conformance.trace.batches import Problem
 
@@ -124,19 +126,45 @@ def ask(
 ) -> Answers:
     """Put every question to the rows; those that are judged on demand only if they are named."""
     rows.createOrReplaceTempView("log")
+    states = {State(*row) for row in session.sql(queries.STATES).collect()}
+    unknown = _know_parts(session, states)
     with ExitStack() as kept:
         for name, text in queries.VIEWS.items():
             # Each view is made once, so that the questions, which build on it, stay small.
             view = session.sql(text).persist()
             kept.callback(view.unpersist)
             view.createOrReplaceTempView(name)
-        return _answers(session, names, views)
+        facts = _facts(session, views, len(states), unknown)
+        return _answers(session, names, facts)
 
 
-def _answers(session: "SparkSession", names: Iterable[str], views: Numbered) -> Answers:
+def _know_parts(session: "SparkSession", states: set[State]) -> str:
+    """Make the tables of the states and of what is in them; return why that is unknown of some."""
+    lengths: dict[str, int] = {}
+    if states:
+        lengths = {row.member: row.last for row in session.sql(queries.LAST_POSITIONS).collect()}
+    known, why = parts_of(states, lengths)
+    parts = [
+        (state.member, state.position, part.member, part.behind, part.upto)
+        for state, all_of_it in known.items()
+        for part in all_of_it
+    ]
+    tables = {
+        "states": (
+            [*known],
+            "position long, member string, provider string, after long, view long",
+        ),
+        "parts": (parts, "member string, at long, source string, behind long, upto long"),
+    }
+    for name, (rows, schema) in tables.items():
+        session.createDataFrame(rows, schema).createOrReplaceTempView(name)
+    return why
+
+
+def _facts(session: "SparkSession", views: Numbered, states: int, unknown: str) -> Facts:
     facts = _one(session, queries.FACTS)
     assert facts is not None
-    known = Facts(
+    return Facts(
         rows=facts.rows,
         members=facts.members,
         messages=facts.messages,
@@ -148,7 +176,12 @@ def _answers(session: "SparkSession", names: Iterable[str], views: Numbered) -> 
         counted=facts.counted > 0,
         names=views.names,
         unclear=views.unclear,
+        states=states,
+        unknown=unknown,
     )
+
+
+def _answers(session: "SparkSession", names: Iterable[str], known: Facts) -> Answers:
     loose = _agreement(_one(session, queries.AGREEMENT_LAST))
     found: dict[str, Witness | None] = {
         "total_order": _total_order(session, queries.ORDER),
@@ -167,6 +200,8 @@ def _answers(session: "SparkSession", names: Iterable[str], views: Numbered) -> 
         )
     if known.views:
         found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
+    if known.states:
+        found["state_cut"] = _cut(_one(session, queries.CUT))
     asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in names]
     judged = {
         row.name: counts(row.members, row.views, row.messages)
@@ -244,6 +279,13 @@ def _late(row: "SparkRow | None") -> Witness | None:
         "views": [row.sent_view, row.view],
         "members": [row.member],
     }
+
+
+def _cut(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    key = row.sender, row.message
+    return cut_witness(FOUND[row.found], row.member, key, row.position, row.at)
 
 
 def _gap(row: "SparkRow | None") -> Witness | None:

@@ -1,8 +1,10 @@
 """The questions of `properties_local.py` in SQL; each answers with its smallest witness or no row.
 
-The views build on each other: `d` is every delivery, `f` each member's first delivery of a message;
-`firm_d` and `firm_f` are without what a crashed member delivered in its last view. `JUDGED` says
-over how many members, views and messages each question was asked, as `overwhom.py` does.
+The views build on each other: `states` are the states that members took and `parts` what is in them
+(`deliveries/states.py`), `c` the messages in them; `d` is every delivery, `f` each member's first
+delivery of a message; `firm_d` and `firm_f` are without what a crashed member delivered in its last
+view. `JUDGED` says over how many members, views and messages each question was asked, as
+`overwhom.py` does.
 """
 
 from collections.abc import Iterable
@@ -11,6 +13,11 @@ from typing import NamedTuple
 VIEWS = {
     "d": """
         select member, position, view, sender, message from log where event = 'deliver'""",
+    "c": """
+        select p.member, p.at, d.sender, d.message, min(d.view) as view
+        from parts p
+        join d on d.member = p.source and d.position > p.behind and d.position <= p.upto
+        group by p.member, p.at, d.sender, d.message""",
     "f": """
         select member, sender, message, min(position) as position
         from d group by member, sender, message""",
@@ -18,7 +25,8 @@ VIEWS = {
         select sender, message, min(struct(position, view)) as place, min(after) as after
         from log where event = 'send' group by sender, message""",
     "visited": """
-        select distinct member, view from log where event in ('deliver', 'view')""",
+        select distinct member, view from log
+        where event in ('deliver', 'view') or event = 'state' and view <> 0""",
     "crashed": """
         select c.member, max(v.view) as last
         from (select distinct member from log where event = 'crash') c
@@ -30,7 +38,7 @@ VIEWS = {
         select member, sender, message, min(position) as position
         from firm_d group by member, sender, message""",
     "everybody": """
-        select distinct member from visited""",
+        select distinct member from log where event in ('deliver', 'view', 'state')""",
     "senders": """
         select m.sender,
                bool_and(m.message rlike '^[0-9]{1,18}$') as counted,
@@ -53,7 +61,10 @@ VIEWS = {
         select view, following, count(*) as size from stays group by view, following""",
     "heard": """
         select distinct t.view, t.following, t.member, d.sender, d.message
-        from stays t join d on d.member = t.member and d.view = t.view""",
+        from stays t
+        join (select member, view, sender, message from d
+              union all select member, view, sender, message from c) d
+        on d.member = t.member and d.view = t.view""",
     "uneven": """
         select h.view, h.following, h.sender, h.message, min(h.member) as has
         from heard h join groups g on g.view = h.view and g.following = h.following
@@ -70,7 +81,16 @@ VISITS = """
            min(case when event = 'view' then members end) as members,
            min(case when event = 'view' then after end) as after,
            min(case when event = 'deliver' then position end) as first
-    from labelled where event in ('deliver', 'view') group by member, view"""
+    from labelled where event in ('deliver', 'view') or event = 'state' and view <> '0'
+    group by member, view"""
+
+STATES = """
+    select distinct position, member, sender as provider, after, view
+    from log where event = 'state'"""
+
+LAST_POSITIONS = """
+    select member, max(position) as last
+    from log where event in ('deliver', 'state') group by member"""
 
 FACTS = """
     select (select count(*) from log) as rows,
@@ -89,7 +109,8 @@ HOLES = """
     from everybody e
     left join (select member, count(*) as number, count(distinct position) as places,
                       max(position) as last
-               from d group by member) d on d.member = e.member
+               from log where event in ('deliver', 'state') group by member) d
+    on d.member = e.member
     left join (select member, max(position) as last
                from log where event = 'end' group by member) n on n.member = e.member
     where coalesce(d.number, 0) <> coalesce(d.places, 0)
@@ -209,9 +230,30 @@ GAP = """
     from (select member, sender, number,
                  lag(number) over (partition by member, sender order by number) as before
           from (select distinct f.member, f.sender, try_cast(f.message as bigint) as number
-                from f join senders n on n.sender = f.sender and n.counted))
+                from (select member, sender, message from f
+                      union all select member, sender, message from c) f
+                join senders n on n.sender = f.sender and n.counted))
     where number > before + 1
     order by member, sender, number limit 1"""
+
+CUT = """
+    with wrong as (
+            select case when c.at is null then 1 else 0 end as found,
+                   d.position, d.member, d.sender, d.message, t.position as at
+            from d join states t on t.member = d.member
+            left join c on c.member = d.member and c.at = t.position
+                       and c.sender = d.sender and c.message = d.message
+            where (c.at is not null) = (d.position > t.position)
+            union all
+            select 2 as found, d.position, t.member, d.sender, d.message, t.position as at
+            from states t
+            join d on d.member = t.provider and d.position > t.after and d.view < t.view
+            left anti join d m on m.member = t.member and m.position > t.position
+                              and m.sender = d.sender and m.message = d.message
+            where exists (select 1 from log e where e.event = 'end' and e.member = t.member)
+               or exists (select 1 from d b where b.member = t.member
+                          and b.position > t.position and b.view >= t.view))
+    select * from wrong order by found, position, member, sender, message, at limit 1"""
 
 _OVER = """
     select '{name}' as name, size(collect_set(member)) as members,
@@ -280,6 +322,7 @@ JUDGED = {
     "sending_view": """
         select d.* from d join s on s.sender = d.sender and s.message = d.message
         where s.place.view <> 0""",
+    "state_cut": "select d.* from d left semi join c on c.member = d.member",
 }
 """Per question the deliveries that it is asked of."""
 

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -19,6 +18,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
+
+from .processes import Processes
 
 OLDEST = 17
 """The oldest Java that Spark 4 and current TLC run on."""
@@ -246,24 +247,12 @@ def _major(version: str) -> int:
 
 
 def _run(command: list[str]) -> str:
-    """Return everything a command prints, "" if it does not run."""
+    """Return everything a command prints, "" if it does not run or does not end."""
     try:
-        with subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        ) as process:
-            try:
-                said, _ = process.communicate(timeout=_PROBE_SECONDS)
-            except BaseException:
-                # `subprocess.run` kills it too, but does not wait for its end when interrupted.
-                process.kill()
-                process.wait()
-                raise
-    except (OSError, subprocess.TimeoutExpired):
+        found = Processes().run(command, Path(), timeout=_PROBE_SECONDS)
+    except UsageError:
         return ""
-    return said.decode(errors="replace")
+    return "" if found.timed_out else found.output
 
 
 def _first_line(text: str) -> str:

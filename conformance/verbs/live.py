@@ -86,6 +86,7 @@ def again(args: argparse.Namespace) -> str:
     for name in ("key", "transport", "timeout", "prometheus"):
         if (value := getattr(args, name)) is not None:
             words += [f"--{name}", str(value)]
+    words += ["--json"] if args.json else []
     return shlex.join(words)
 
 

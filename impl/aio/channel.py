@@ -242,6 +242,7 @@ class Channel(Watched):
         if self._away:
             self._end(Left())
         else:
+            self._callbacks.desk.leave()
             self._driver.leave()
 
     def _gone(self) -> Left:

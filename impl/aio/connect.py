@@ -83,6 +83,7 @@ class ChannelSettings(TypedDict, total=False):
     key: KeySource
     encrypt: bool
     rejoin: bool
+    on_merge: str | None
     stack: StackConfig
 
 
@@ -152,6 +153,12 @@ class ChannelConfig:
     rejoin: bool = False
     """Whether a member that the group excludes comes back by itself, as its next incarnation; see
     `Channel.on_excluded`."""
+    on_merge: str | None = None
+    """When this group meets another one of its name, after a partition or founded apart: "leave",
+    one of the two gives way, and its members leave; "callback", they become one, and the
+    application is shown a `MergeView`, in which it brings its states together; "state", the same,
+    and the sides that do not prevail are given the state of the one that does (`get_state` and
+    `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -181,11 +188,24 @@ class ChannelConfig:
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
         if self.ask is not None:
             inside(self.ask, "ask")
+        merges = replace(self.stack, on_merge=self._on_merge)
+        stateless = self.get_state is None or self.set_state is None
+        if merges.on_merge == "state" and stateless:
+            raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
+        if self.trace is not None and merges.on_merge != "leave":
+            raise ConfigError(
+                f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
+                f"leave one of them out"
+            )
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
         for host in self.initial_hosts:
             if parse_endpoint(host, "initial host")[1] == 0:
                 raise ConfigError(f"initial host {host} has port 0; name the port it listens on")
+
+    @property
+    def _on_merge(self) -> str:
+        return self.stack.on_merge if self.on_merge is None else self.on_merge
 
     def address(self, endpoint: Endpoint) -> Address:
         """Return the member's address once it is known where it listens."""
@@ -229,6 +249,7 @@ class ChannelConfig:
             self.stack,
             cluster=self.cluster,
             admit=self.stack.admit if self.admit is None else self.admit,
+            on_merge=self._on_merge,
             initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
             discovery=transport.multicasts,
             sums=not transport.sealed,

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from raincheck.impl.errors import RaincheckError
-from raincheck.impl.messages import Address, Message, View
+from raincheck.impl.messages import Address, MergeView, Message, View
+from raincheck.impl.stack.calls import MOST_REASON
 from raincheck.impl.stack.departures import LEFT
 from raincheck.impl.stack.reports import Requested, ViewInstalled
 
 from .payloads import Payload, as_bytes
-
-_REASON = 10_000
-"""The most bytes of a reason why a call is not answered."""
 
 
 class ViewChange(NamedTuple):
@@ -32,6 +30,8 @@ class ViewChange(NamedTuple):
 
     def __str__(self) -> str:
         news = [f"{member} joined" for member in self.joined]
+        if isinstance(self.view, MergeView):
+            news.append(f"merged of {' and '.join(map(str, self.view.subgroups))}")
         news += [f"{member} left" for member in self.left]
         news += [f"{member} was excluded: {why}" for member, why in self.excluded]
         return f"{self.view}{': ' if news else ''}{'; '.join(news)}"
@@ -75,7 +75,7 @@ class Request:
 
     def refuse(self, reason: str) -> None:
         """Say why there is no answer; raises RaincheckError if this call was answered before."""
-        self._once(reason.encode()[:_REASON], failed=True)
+        self._once(reason.encode()[:MOST_REASON], failed=True)
 
     @property
     def answered(self) -> bool:

@@ -19,7 +19,7 @@ from operator import length_hint
 from time import monotonic
 from typing import NamedTuple
 
-from raincheck.impl.errors import NotMember, RaincheckError
+from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Batch, Message
 
 from .events import Event, MessageOrEvent, Request, ViewChange
@@ -28,6 +28,9 @@ from .waiting import TURN, Pace, Signal
 _EVENT = 256
 """Bytes that an event counts for in the inbox."""
 _NONE: Iterator[Message] = iter(())
+_TWICE = (
+    "another task reads the messages here already: read them in one place, and hand them on there"
+)
 
 SUPERSEDED = "it was given the group's state, which contains the call"
 """The reason why a member does not answer a call that waits when it is given the group's state."""
@@ -64,6 +67,7 @@ class Inbox:
         self._idle = Signal()
         self._handed = False  # the application may still be handling what it took
         self._taker: asyncio.Task[object] | None = None  # who took it
+        self._waiting = False  # the taker waits for more
         self._held = False
         self._may_hold = True
         self._end: str | None = None
@@ -181,7 +185,7 @@ class Inbox:
     async def events(self) -> AsyncIterator[MessageOrEvent]:
         """Iterate over messages and events, beginning with the view that the reader is in."""
         if self.by_events:
-            raise RaincheckError("the events are being read already; read them in one place")
+            raise RuntimeError(_TWICE)
         self.by_events = True
         try:
             if self._view is not None:
@@ -234,6 +238,8 @@ class Inbox:
 
     async def _next(self) -> Batch | _Note | None:
         """Wait for the next batch or note, whose call is made; None at the end."""
+        if self._waiting:
+            raise RuntimeError(_TWICE)
         self._handed = False
         self._taker = asyncio.current_task()
         while not self._batches:
@@ -242,7 +248,11 @@ class Inbox:
                 if self._end:
                     raise NotMember(self._end) from self._cause
                 return None
-            await self._arrived.wait()
+            self._waiting = True
+            try:
+                await self._arrived.wait()
+            finally:
+                self._waiting = False
             self._turn_ends = monotonic() + TURN
         taken = self._batches.popleft()
         self._handed = True

@@ -97,6 +97,7 @@ class StateDesk:
         self._setter: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._asker: asyncio.Task[object] | None = None
+        self._leaving = False
         self.outcome: str | None = None
         """None until a transfer is over, then "" or the sentence that says why it failed."""
 
@@ -131,6 +132,14 @@ class StateDesk:
         self.outcome = None
         self._asker = asyncio.current_task()
 
+    def leave(self) -> None:
+        """Give the state to nobody any more: the application may take no more messages."""
+        self._leaving = True
+        readers = list(self._readers)
+        for requester in readers:
+            self._end(requester)
+            self._stack.refuse(requester)
+
     async def close(self) -> None:
         """Stop reading and setting."""
         tasks = [*self._readers.values(), *([self._setter] if self._setter else [])]
@@ -144,6 +153,7 @@ class StateDesk:
 
     def _over(self, outcome: str) -> None:
         self.outcome = outcome
+        self._asker = None
         self._changed.set()
 
     # ------------------------------------------------------------------ the provider
@@ -157,10 +167,10 @@ class StateDesk:
         """Read the application's state for one requester, as far as there is credit."""
         stack = self._stack
         try:
-            await stack.consumed()
-            if self._get_state is None:
+            if self._get_state is None or self._leaving:
                 stack.refuse(requester)
                 return
+            await stack.consumed()
             async with asyncio.timeout(stack.application_timeout):
                 state = self._get_state()
                 if inspect.isawaitable(state):

@@ -267,6 +267,16 @@ class Flush:
         self._forget_answers()
         return effects
 
+    def skip_to(self, view: int) -> None:
+        """MERGE2: the next view has a number above `view`, which other sides have used."""
+        self.view = view
+
+    def yields(self) -> None:
+        """MERGE2: in the merged view another member flushes those whom this one has suspended."""
+        self.asked = None
+        self.participants = ()
+        self._forget_answers()
+
     def _forget_answers(self) -> None:
         self.completed = {}
         self._answers = {}

@@ -132,6 +132,18 @@ class Gms(Leader):
             return [ack]
         return [*self._install(view), ack]
 
+    def receive_merged_view(self, sender: Address, view: View) -> list[Effect]:
+        """NEW_VIEW with a merged view, whose number may skip some: hold it ready."""
+        self._guard("ReceiveNewView", "Running(n)", self.running, self.status)
+        assert self.view is not None
+        if sender != self.promised or sender in self.gone or self.me not in view.members:
+            return []
+        ack = SendViewAck(sender, view.id.counter)
+        if view.id.counter <= self.view.id.counter:
+            return [ack] if view.id == self.view.id else []
+        self.held = (view,)
+        return [ack]
+
     def _receive_install(self, event: ReceiveInstall) -> list[Effect]:
         """INSTALL: all survivors hold the view: install it, and acknowledge that."""
         sender, number = event

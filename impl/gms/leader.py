@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from raincheck.impl.messages import Address
+from raincheck.impl.messages import Address, View
 
 from .events import (
     BeginChange,
@@ -127,6 +127,17 @@ class Leader(Local):
         elif when == "first":
             effects[:0] = self._install(view)
         return effects
+
+    def propose_merged(self, view: View) -> list[Effect]:
+        """MERGE2: the side, which is suspended, is to install this view (R6 of `Merge2.tla`).
+
+        `view.joiners` are the members of the other sides, which their own leaders look after.
+        """
+        idle = self.phase == "finishing" and not self.waiting
+        self._guard("ReceiveInstallMergeView", "a side is suspended", idle, self.phase)
+        self.phase = "installing"
+        self.proposal = view
+        return self._propose(m for m in view.members if m not in {*view.joiners, *self.gone})
 
     def _receive_view_ack(self, event: ReceiveViewAck) -> list[Effect]:
         """VIEW_ACK: a survivor holds the view ready, or has installed it."""

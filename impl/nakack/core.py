@@ -313,6 +313,18 @@ class Nakack:
             stream.holder = None
         return []
 
+    def merge(self, event: InstallView, digest: Digest) -> list[Effect]:
+        """MERGE2: install a merged view, whose number may skip some.
+
+        Its joiners are the members of the other sides: their streams are read on from the cut.
+        """
+        self.view = event.view - 1
+        effects = self._install_view(event)
+        for member, at in digest.entries:
+            if member in event.joiners:
+                self.stream[member] = Stream(at)
+        return effects
+
     def _join(self, event: Join) -> list[Effect]:
         """A joiner has its JOIN_RSP: it reads every stream on from the digest (N5)."""
         number, members, digest = event

@@ -302,6 +302,25 @@ class Sequencer:
         effects += [SendJoinRsp(joiner, rsp) for joiner in view.joiners if joiner != self.me]
         return effects
 
+    def at_cut(self, members: tuple[Address, ...]) -> tuple[Table, Digest]:
+        """MERGE2: what is delivered of these members, and of their own streams, as a side tells."""
+        table, mine = self.received_table, self.position
+        return (
+            tuple(sorted((m, table[m]) for m in members if table.get(m))),
+            Digest(tuple(sorted((m, mine[m]) for m in members if mine.get(m)))),
+        )
+
+    def merge(self, event: InstallView, table: Table, digest: Digest, clock: int) -> list[Effect]:
+        """MERGE2: install a merged view, whose number may skip some.
+
+        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them.
+        """
+        self.view = event.view.id.counter - 1
+        self.clock = max(self.clock, clock)
+        self.received_table |= dict(table)
+        self.position |= dict(digest.entries)
+        return self._install_view(event)
+
     def _join(self, event: Join) -> list[Effect]:
         """JOIN_RSP arrives: the joiner is a member."""
         rsp = event.rsp

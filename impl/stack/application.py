@@ -20,6 +20,7 @@ from raincheck.impl.sequencer.events import Deliver, Leave, Stop
 from raincheck.impl.wire.headers import Lane, Leaving
 
 from .layer import Ground, Layer
+from .merged import shown
 from .passing import Drain, Found, Install, Joined
 from .reports import ViewInstalled
 from .timers import NEVER
@@ -60,7 +61,7 @@ class Application(Layer):
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 departures = event.departures if isinstance(event, Install) else ()
-                self.ground.reports.append(ViewInstalled(placed.view, departures))
+                self.ground.reports.append(ViewInstalled(shown(placed), departures))
 
     def waits(self, lane: Lane) -> None:
         """Ignore it: this stack has no layer that pulls that lane."""

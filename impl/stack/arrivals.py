@@ -26,6 +26,7 @@ from raincheck.impl.wire.headers import (
     JoinRefused,
     JoinReq,
     Leaving,
+    MergeMessage,
     Nak,
     Stability,
     StableDigest,
@@ -35,11 +36,17 @@ from raincheck.impl.wire.headers import (
 )
 
 from .group import Group
+from .merge_door import MergeDoor
 from .reports import Dropped, Pace
 
 _STRANGERS = 512  # the most connections of processes that are not members
-_FOR_STRANGERS = (JoinReq, GroupQuestion, JoinHint, JoinRefused)
-_NO_SIGN_OF_LIFE = (Excluded, JoinReq, GroupQuestion)  # of a process in another view, or in none
+_FOR_STRANGERS = (JoinReq, GroupQuestion, JoinHint, JoinRefused, MergeMessage)
+_NO_SIGN_OF_LIFE = (
+    Excluded,
+    JoinReq,
+    GroupQuestion,
+    MergeMessage,
+)  # of a process in another view, or in none
 _INSIDE = ("member", "leaving", "stopped")
 
 Batch = Iterable[tuple[bytes, Endpoint]]
@@ -55,6 +62,7 @@ class Arrivals:
         self._outbox = ground.outbox
         self._membership = ground.membership
         self._pace = Pace(1.0)
+        self._merges = MergeDoor(group, self.drop)
         self._handlers: dict[type[Any], Callable[..., None]] = {
             UnicastAck: self._on_unicast_ack,
             Alive: self._on_members,
@@ -67,6 +75,7 @@ class Arrivals:
             JoinHint: self._on_join_hint,
             JoinRefused: self._on_join_refused,
             Excluded: self._on_excluded,
+            MergeMessage: self._merges.receive,
             Leaving: self._on_leaving,
         }
 
@@ -118,10 +127,19 @@ class Arrivals:
     def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:
         header, payloads = self._outbox.codec.decode(datagram)
         group, membership, source = self._group, self._membership, header.source
+        if (
+            isinstance(header, DataHeader | Alive)
+            and membership.running
+            and membership.knows(source)
+            and not self._ground.lineage.has(header.view)
+        ):
+            detail = f"{source} sent {_kind(header)} of another view {header.view.counter}"
+            self.drop("of_other_view", endpoint, detail, now)
+            return
         if self._outbox.endpoints.get(source) == endpoint:
             if not isinstance(header, _NO_SIGN_OF_LIFE):
                 group.detection.heard(source, now)
-            if isinstance(header, Alive) and header.view:
+            if isinstance(header, Alive) and header.view.counter:
                 group.detection.installed(source)
         elif membership.status in _INSIDE and not self._may_come(header, endpoint, now):
             return
@@ -260,6 +278,7 @@ class Arrivals:
         view = membership.view
         cookie = self._ground.cookies.cookie(asked.source, endpoint, view and view.id)
         if asked.cookie == cookie:
+            self._merges.noted(endpoint, now)
             group.gms.heard_alive(asked.source, endpoint)
         else:
             hint = JoinHint(self._me, "here", 0, cookie, asked.question)
@@ -267,7 +286,8 @@ class Arrivals:
 
     def _on_join_hint(self, hint: JoinHint, endpoint: Endpoint, now: float) -> None:
         if self._status == "member":
-            self._group.others.handle_hint(hint, endpoint)
+            if not self._merges.takes_cookie(hint, endpoint):
+                self._group.others.handle_hint(hint, endpoint)
         elif self._is_answer(hint, endpoint, now):
             self._group.joining.handle_hint(hint, endpoint, now)
 
@@ -293,7 +313,7 @@ class Arrivals:
             return
         if self._status == "stopped":
             self._ground.out("")
-        elif self._membership.running:
+        elif self._membership.running and not self._merges.met(notice, endpoint, now):
             source, theirs = notice.source, {notice.source, *notice.view.members}
             ours = not theirs.isdisjoint(self._membership.members)  # a later view of this group
             ours = ours or self._group.detection.has_been(source, endpoint)

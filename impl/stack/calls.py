@@ -18,6 +18,9 @@ NOT_ASKED = "reply to a call of others"
 OTHER_VIEW = "reply to a call from another view than the call's"
 TWICE = "second reply to one call"
 
+MOST_REASON = 10_000
+"""The most bytes of a reason why a call is not answered; more is cut off."""
+
 
 @dataclass(slots=True)
 class Replies:
@@ -76,7 +79,7 @@ class _Call:
         else:
             del self.waiting[sender]
         if failed:
-            self.replies.failed[sender] = content.decode(errors="replace")
+            self.replies.failed[sender] = content[:MOST_REASON].decode(errors="replace")
         else:
             self.replies.answers[sender] = content
 

@@ -15,6 +15,9 @@ Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
 """From the bottom to the top."""
 
+MERGES = ("leave", "callback", "state")
+"""What may become of two groups that meet."""
+
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "lan": {},
     "fast": {"heartbeat": 0.05, "suspect_after": 0.3, "verify_after": 0.1},
@@ -53,6 +56,11 @@ class StackConfig:
     join_interval: float = 0.1
     """Time between two requests to join."""
 
+    on_merge: str = "leave"
+    """When this group meets another one of its name, after a partition or founded apart: "leave",
+    one of the two gives way, and its members leave; "callback", they merge, and the application
+    sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
+    one that does. All members need the same."""
     admit: Admit | None = None
     """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
     address must be in, or a function of its name and endpoint. None: everybody."""
@@ -136,7 +144,8 @@ class StackConfig:
     @property
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
-        return f"{PROTOCOLS} max_bundle={self.max_bundle} max_message={self.max_message}"
+        sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
+        return f"{PROTOCOLS} {sizes} on_merge={self.on_merge}"
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
@@ -161,6 +170,15 @@ class StackConfig:
                 raise ConfigError(
                     f"{name} must hold at least one bundle of {self.max_bundle} bytes"
                 )
+        if self.on_merge not in MERGES:
+            raise ConfigError(
+                f"on_merge is {self.on_merge!r}; choose one of {', '.join(map(repr, MERGES))}"
+            )
+        if self.on_merge != "leave" and self.open_latch_after is not None:
+            raise ConfigError(
+                "groups are merged by virtual synchrony, which open_latch_after gives up; "
+                "leave one of them out"
+            )
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
         for name in (

@@ -28,6 +28,14 @@ class Cookies:
         """Return what proves that this joiner asked from there while this view was installed."""
         return self._number("cookie", (joiner, endpoint, view))
 
+    def merge_question(self, asked: Endpoint) -> int:
+        """Return what a message of a merge to that endpoint has."""
+        return self._number("merge question", asked)
+
+    def merger(self, coordinator: Address, endpoint: Endpoint) -> int:
+        """Return what proves that this coordinator of another group is found there."""
+        return self._number("merger", (coordinator, endpoint))
+
     def asker(self, endpoint: Endpoint, period: int) -> int:
         """Return what proves that a live question came from there in this period or the next."""
         return self._number("asker", (endpoint, period))

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence, Set
 
-from raincheck.impl.messages import Address, Endpoint, View
+from raincheck.impl.messages import Address, Endpoint, View, ViewId
 from raincheck.impl.wire.headers import PlacedView
 
 UNKNOWN: Endpoint = ("unknown", 0)
 """Stands for the sender's own endpoint in a view that it sends: the receiver knows it."""
+
+
+_MERGED = 4
+"""As many merged views are remembered with their sides."""
 
 
 class Places:
@@ -16,18 +20,24 @@ class Places:
 
     def __init__(self, endpoints: dict[Address, Endpoint]) -> None:
         self._endpoints = endpoints
+        self._merged: dict[ViewId, PlacedView] = {}  # those with sides, the latest last
 
     def of(self, view: View) -> PlacedView:
         """Return the view with the endpoints of its members."""
         known = self._endpoints
-        return PlacedView(view, tuple(known.get(m, UNKNOWN) for m in view.members))
+        _, _, merge, sides = self._merged.get(view.id, PlacedView(view, ()))
+        return PlacedView(view, tuple(known.get(m, UNKNOWN) for m in view.members), merge, sides)
 
     def learn(self, views: Iterable[PlacedView]) -> None:
         """Learn the endpoints of these views' members that were not known."""
-        for view, endpoints in views:
-            for member, endpoint in zip(view.members, endpoints, strict=True):
+        for placed in views:
+            for member, endpoint in zip(placed.view.members, placed.endpoints, strict=True):
                 if endpoint[1]:
                     self._endpoints.setdefault(member, endpoint)
+            if placed.sides:
+                self._merged[placed.view.id] = placed
+                if len(self._merged) > _MERGED:
+                    del self._merged[next(iter(self._merged))]
 
     def keep(self, these: Set[Address]) -> None:
         """Forget all others."""

@@ -104,7 +104,10 @@ class FailureDetection(Layer):
                 self._past[member] = endpoint
         for member in list(self._past)[:-_PAST]:
             del self._past[member]
-        for member in sorted((self.suspected | self._asked.keys()) - set(members)):
+        sought = self.suspected | self._asked.keys()
+        if self.config.on_merge != "leave":  # whoever is elsewhere may be found there
+            sought |= self._heard.keys()
+        for member in sorted(sought - set(members)):
             endpoint = self.outbox.endpoints.get(member)
             if endpoint is not None and len(self._former) < _FORMER:
                 self._former[member] = endpoint
@@ -150,8 +153,10 @@ class FailureDetection(Layer):
         silent = question.to
         if silent == self.me:
             self.outbox.send_header(self.alive((question.source,)), question.source)
-        elif silent in self._heard and silent not in self.suspected and self._silent(silent, now):
-            self._asked.setdefault(silent, now)
+        elif silent in self._asked or silent in self.suspected:
+            return  # it asks already; two that ask all would go on for ever
+        elif silent in self._heard and self._silent(silent, now):
+            self._asked[silent] = now
             self._ask_at = now
 
     def was_member(self, member: Address, endpoint: Endpoint) -> bool:

@@ -85,10 +85,14 @@ class FlushLayer(Layer):
                 self._newcomer = False
             case Mail(source, body) if isinstance(body, FlushBody):
                 self._do(arrival(source, body), now)
+                if self.core.asked is not None and self.core.flush != self.core.asked:
+                    self.core.yields()  # this member's side has become a part of another group
             case Fetched(fetches):
                 if self.core.fetching == fetches:
                     self._do(Reconciled(), now)
             case Suspend():
+                if self.core.asked is not None:
+                    self.core.yields()  # of a merge that this view change goes on from
                 self._do(event, now)
             case Resume():
                 self._resume(event, now)
@@ -96,6 +100,8 @@ class FlushLayer(Layer):
                 self._do(event, now)
                 self.above.up(event, now)
             case Install(placed):
+                if placed.sides:
+                    self.core.skip_to(placed.view.id.counter - 1)
                 self._do(InstallView(placed.view.id.counter, placed.view.members), now)
                 self.above.up(event, now)
             case Found() | Joined():
@@ -109,12 +115,13 @@ class FlushLayer(Layer):
     def _resume(self, event: Resume, now: float) -> None:
         """End the flush, and tell so the members that came during it, too."""
         core, fid = self.core, self.core.asked
+        if fid is None:
+            return  # another member's flush has taken its place
         known = {*core.participants, *core.suspects}
         joiners = [member for member in core.members if member not in known]
         self._do(event, now)
-        if fid is not None:
-            for member in joiners:
-                self.below.send(member, CONTROL, StopFlush(fid), now)
+        for member in joiners:
+            self.below.send(member, CONTROL, StopFlush(fid), now)
 
     def may_multicast_unordered(self) -> bool:
         """Whether the latch is open, also to what a joiner multicasts itself."""

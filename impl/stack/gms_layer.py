@@ -1,8 +1,8 @@
 """GMS as a layer of the stack: its core, with FLUSH, failure detection and the leader's door.
 
 Messages of UNICAST come by here first: who is no member may answer a join and begin a flush, else
-nothing of it goes further up. A view that GMS wants to be installed goes down, and comes up through
-all layers in that very step; JOIN_RSP is made of their state (`welcomes`), to leave right after it.
+nothing of it goes further up. `gms_effects.py` carries out what the core wants, `gms_merging.py`
+has what MERGE2 asks for.
 
 FLUSH is told to suspend the survivors and says when it has; STATE TRANSFER says whether anybody
 wants the state, and when they have it. What is possible is looked at again when something that it
@@ -11,50 +11,31 @@ depends on has changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
-from raincheck.impl.flush import events as flush
 from raincheck.impl.flush.events import Suspended as Done
-from raincheck.impl.gms.core import Gms
 from raincheck.impl.gms.events import (
     BeginChange,
-    Effect,
-    Event,
     Finish,
     InstallView,
     Leave,
-    Out,
     Prepared,
-    ReceiveAlive,
     ReceiveExcluded,
     ReceiveJoin,
     ReceiveJoinRsp,
     ReceiveLeave,
     ReceivePrepare,
     RequestTransfer,
-    Resume,
-    SendExcluded,
-    SendInstall,
-    SendJoinRsp,
-    SendLeave,
-    SendNewView,
-    SendNotJoined,
-    SendViewAck,
     Suspect,
-    Suspend,
     Suspended,
     Trust,
 )
-from raincheck.impl.gms.events import Install as Decided
 from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.sequencer.events import SendJoinRsp as Welcome
 from raincheck.impl.sequencer.events import Stop
 from raincheck.impl.wire.headers import (
-    CONTROL,
     Body,
-    Excluded,
     GmsBody,
     JoinRspBody,
     NewViewBody,
@@ -63,15 +44,20 @@ from raincheck.impl.wire.headers import (
     StartFlush,
 )
 
-from .admission import Admission
-from .departures import LEFT, Departures
-from .gms_bodies import answers_of, arrival, body_of
-from .layer import Ground, Layer
+from .departures import LEFT
+from .gms_bodies import answers_of, arrival
+from .gms_merging import GmsMerging
+from .layer import Ground
+from .merged import local
 from .passing import (
     Found,
     Install,
+    InstallMerged,
     Joined,
     Mail,
+    Merging,
+    Quiet,
+    SideInstalled,
     Transfer,
     Transferred,
     Unanswered,
@@ -80,28 +66,17 @@ from .passing import (
 from .reports import Suspected as SuspectedReport
 
 
-class GmsLayer(Layer):
+class GmsLayer(GmsMerging):
     """One member's part in the membership protocol."""
 
     name = "gms"
-    core: Gms
     precedence = 3
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self.core = Gms(ground.me, repairs=ground.repairs.gms)
-        self.admission = Admission(self.core, self.outbox.endpoints, self.config)
-        self.wants_state = False
-        """Whether this process asks for the group's state as it joins."""
         self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION, for the next step
-        self._welcomes: dict[Address, JoinRspBody] = {}  # made with the installed view
-        self._places = ground.places
-        self._announced: set[Address] = set()  # members that the layers above know to be gone
-        self._departures = Departures()
         self._proposed: tuple[Address, NewViewBody] | None = None
-        self._suspended: Done | None = None
         self._unanswered: dict[Address, str] = {}
-        self._wanted = False  # a member wants the state
         self._transferring = False
         self._transferred = False
 
@@ -124,6 +99,7 @@ class GmsLayer(Layer):
                 self._install(rsp.placed)
             case Install(placed):
                 self._install(placed)
+                self._unresumed = placed.view if placed.sides else None
         self.above.up(event, now)
 
     def down(self, event: Any, now: float) -> None:
@@ -137,10 +113,17 @@ class GmsLayer(Layer):
                 self._wanted = wanted
             case Transferred():
                 self._transferred = True
+            case Merging(wanted):
+                self._merge(wanted, now)
+            case InstallMerged(placed):
+                self._install_merged(placed, now)
             case Welcome(to, rsp):
                 bundles, placed = self.below.digests().delivered, self._places.of(rsp.view)
                 body = JoinRspBody(placed, rsp.table, rsp.digest, bundles, rsp.clock)
                 self._welcomes[to] = body
+            case Quiet(True):
+                self._unresumed = None  # FLUSH has let this member go on
+                self.below.down(event, now)
             case Stop():
                 self._handle(Leave())
                 self.below.down(event, now)
@@ -156,7 +139,10 @@ class GmsLayer(Layer):
             if membership.running and not membership.knows(source):
                 self._stranger(source, body)  # a former member is answered EXCLUDED
             joining = membership.status == "joining" and self.me in body.participants
-            if membership.running or joining:
+            if membership.running and source not in self.core.members and membership.knows(source):
+                self._early = source, body  # of the other side in a merged view
+                self.stirred = True
+            elif membership.running or joining:
                 self.start_flush(source, body, now)
         elif not membership.running:
             self.counters["not_a_member_yet"] += 1
@@ -168,9 +154,6 @@ class GmsLayer(Layer):
             self.handle(source, body, now)
         else:
             self.above.up(mail, now)
-
-    def _stranger(self, source: Address, body: Body) -> None:
-        self.ground.strangers.append((source, type(body).__name__))
 
     def _join(self, source: Address, rsp: JoinRspBody, now: float) -> None:
         joins = ReceiveJoinRsp(source, rsp.placed.view)
@@ -212,12 +195,6 @@ class GmsLayer(Layer):
         if self.admission.takes(joiner, endpoint, state):
             self._do(ReceiveJoin(joiner), now)
 
-    def heard_alive(self, source: Address, endpoint: Endpoint) -> None:
-        """Handle a sign of life of a process that is not in the view."""
-        for effect in self._handle(ReceiveAlive(source)):
-            if isinstance(effect, SendExcluded):
-                self.outbox.send_to(Excluded(self.me, source, effect.view), endpoint)
-
     def out(self, source: Address, view: View, now: float) -> None:
         """Handle EXCLUDED; several members may say so."""
         if self.core.running:
@@ -235,7 +212,7 @@ class GmsLayer(Layer):
             unsaid = zip(view.members, placed.endpoints, strict=True)
             self._places.keep({self.me, *(member for member, place in unsaid if not place[1])})
         self._places.learn([placed])
-        membership.view = view
+        membership.view = view._replace(joiners=()) if placed.sides else view
         if membership.status == "joining":
             membership.become("member")
 
@@ -251,17 +228,22 @@ class GmsLayer(Layer):
             return False
         suspended, self._suspended = self._suspended, None
         if suspended is not None and core.phase == "flushing":
-            for _, views in suspended.answers:
+            answers = []
+            for member, views in suspended.answers:
                 self._places.learn(views)
-            self._do(Suspended(answers_of(suspended.answers, self.me)), now)
+                answers.append((member, tuple(local(placed, self.me) for placed in views)))
+            self._do(Suspended(answers_of(answers, self.me)), now)
             return True
         if self._proposed is not None and self._settled():
             (source, body), self._proposed = self._proposed, None
-            self._places.learn([body.placed])
-            self._departures.learn(body.placed.view.id, body.departures)
-            self._do(arrival(source, body), now)
+            self._hold(source, body, now)
             return True
-        if core.leader == self.me and self._wanted and not core.transfer:
+        if self._early is not None and self._early[0] in core.members:
+            early, self._early = self._early, None
+            self.start_flush(*early, now)
+            return True
+        wanted = self._takes_state or self._merging == "wanted"
+        if core.leader == self.me and wanted and not core.transfer:
             self._handle(RequestTransfer())
         if core.may_begin:
             self._do(BeginChange(), now)
@@ -270,12 +252,6 @@ class GmsLayer(Layer):
             self._do(InstallView(), now)
             return True
         return core.may_finish and self._finish(now)
-
-    def _settled(self) -> bool:
-        """Whether all multicasts of the old view are delivered here."""
-        settled = not self.ground.holding or not self.deliverable()
-        self.stirred = self.stirred or not settled  # check again in the next step
-        return settled
 
     def _suspicions(self, now: float) -> None:
         news, self._found = self._found, []
@@ -299,67 +275,19 @@ class GmsLayer(Layer):
 
     def _finish(self, now: float) -> bool:
         """Transfer the state if a member wants it, then let the group resume."""
-        if not self._transferring and self._wanted:
+        if not self._transferring and self._takes_state:
             self._transferring = True
             self.above.up(Transfer(), now)
         if self._transferring and not self._transferred:
             return False
         self._transferring = self._transferred = False
+        if self._cutting:
+            return self._stand_still(now)
         self._do(Finish(), now)
+        if self._merging == "installing":
+            self._merging = ""
+            self.above.up(SideInstalled(), now)
         return True
-
-    # ------------------------------------------------------------------ carrying out
-
-    def _do(self, event: Event, now: float) -> None:
-        self._carry_out(self._handle(event), now)
-        self._tell(now)
-
-    def _handle(self, event: Event) -> list[Effect]:
-        core, membership = self.core, self.membership
-        effects = core.handle(event)
-        membership.held, membership.suspected, membership.gone = core.held, core.suspects, core.gone
-        self.stirred = True
-        return effects
-
-    def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
-        for effect in effects:
-            if isinstance(effect, Decided):
-                self._welcomes.clear()
-                view = effect.view
-                wanting = self.admission.admitted(view)
-                departures = self._departures.between(self.membership.view, view)
-                self.below.down(Install(self._places.of(view), wanting, departures), now)
-                self._departures.installed(view)
-            elif isinstance(effect, SendNewView | SendViewAck | SendInstall | SendNotJoined):
-                departed = partial(self._departures.between, self.membership.view)
-                body = body_of(effect, self._places.of, self.wants_state, departed)
-                self.send(effect.to, CONTROL, body, now)
-            elif isinstance(effect, Suspend):
-                self._suspended = None
-                self.above.up(flush.Suspend(effect.participants), now)
-            elif isinstance(effect, Resume):
-                self.above.up(flush.Resume(), now)
-            elif isinstance(effect, SendJoinRsp):
-                rsp = self._welcomes.pop(effect.to, None)
-                if rsp is not None:
-                    self.send(effect.to, CONTROL, rsp, now)
-            elif isinstance(effect, SendExcluded):
-                self.outbox.send_header(Excluded(self.me, effect.to, effect.view), effect.to)
-            elif isinstance(effect, Out):
-                self.membership.excluded = (
-                    f"excluded from the group: {effect.sender} decided {effect.prevails}"
-                )
-            else:
-                # FLUSH sends the answer, and `application.py` Leaving.
-                assert isinstance(effect, Prepared | SendLeave)
-
-    def _tell(self, now: float) -> None:
-        """Tell the layers above of members that are newly taken for gone."""
-        core = self.core
-        for member in sorted(core.gone - self._announced):
-            self._announced.add(member)
-            self.above.up(flush.Suspect(member), now)
-        self._announced &= core.gone
 
     # ------------------------------------------------------------------ to look at
 
@@ -373,6 +301,7 @@ class GmsLayer(Layer):
         del now
         found: dict[Address, str] = {}
         if self.core.waiting:
-            words = "hold the next view ready" if self.core.phase == "installing" else "install it"
-            found |= dict.fromkeys(sorted(self.core.waiting), f"to {words}")
+            ready = self.core.phase == "installing"
+            words = "to hold the next view ready" if ready else "to install it"
+            found |= dict.fromkeys(sorted(self.core.waiting), words)
         return found

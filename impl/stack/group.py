@@ -22,6 +22,7 @@ from .frag_layer import FragLayer
 from .gms_layer import GmsLayer
 from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
+from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
 from .other_groups import OtherGroups
 from .passing import Found
@@ -46,6 +47,7 @@ LAYERS: Kinds = (
     GmsLayer,
     FlushLayer,
     SequencerLayer,
+    Merge2Layer,
     FragLayer,
     StateTransferLayer,
     DirectLayer,
@@ -83,6 +85,7 @@ class Group:
         self.gms = self.find(GmsLayer)
         self.flush = self.find(FlushLayer)
         self.frag = self.find(FragLayer)
+        self.merge = self.find(Merge2Layer)
         self.unicast = self.find(UnicastLayer)
         self.state = self.find(StateTransferLayer)
         self.direct = self.find(DirectLayer)

@@ -31,6 +31,7 @@ from .bundling import SendBuffer
 from .config import StackConfig
 from .cookies import Cookies
 from .endpoints import Places
+from .lineage import Lineage
 from .membership import Membership
 from .outbox import Outbox
 from .passing import Bundle, Digests, Found, Install, Joined
@@ -67,6 +68,7 @@ class Ground:
         """Records SEQUENCER from its first view on."""
         self.cookies = Cookies(secret, seed)
         self.membership = Membership(me)
+        self.lineage = Lineage(self.membership)
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)
         """The application's messages that no layer has taken yet."""

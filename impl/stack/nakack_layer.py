@@ -7,7 +7,7 @@ the timers of gaps and acknowledgements.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from raincheck.impl.flush.events import FetchStreams
@@ -38,8 +38,10 @@ from raincheck.impl.stable.events import Heard
 from raincheck.impl.stable.events import Purge as Stable
 from raincheck.impl.wire import headers
 from raincheck.impl.wire.headers import DataHeader
+from raincheck.impl.wire.merge_bodies import Side
 
 from .layer import Ground, Layer, Takes
+from .merged import strangers
 from .nakack_reading import Readings, header_of
 from .nakack_sending import Sending
 from .passing import Bundle, Digests, Drain, Fetched, Found, Install, Joined
@@ -61,8 +63,8 @@ class NakackLayer(Layer):
             retain=config.retain_window,
             repairs=ground.repairs.nakack,
         )
-        self.sending = Sending(self.core, config, self.outbox)
-        self.reading = Readings(self.core, config, self.outbox)
+        self.sending = Sending(self.core, ground)
+        self.reading = Readings(self.core, ground)
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
         self._fetches: tuple[headers.Fetch, ...] = ()  # what FLUSH waits for
 
@@ -80,7 +82,7 @@ class NakackLayer(Layer):
         """Handle views."""
         match event:
             case Install(placed):
-                self.install_view(placed.view, now)
+                self.install_view(placed.view, now, strangers(placed, self.me))
             case Joined(rsp=rsp):
                 self.join(rsp.placed.view, rsp.bundles, now)
             case Found(placed):
@@ -137,7 +139,7 @@ class NakackLayer(Layer):
             run.sender,
             run.first,
             run.size,
-            core.view,
+            self.ground.lineage.latest,
             data.position,
             data.clock,
         )
@@ -162,7 +164,7 @@ class NakackLayer(Layer):
         stream = self.core.stream.get(source)
         arrived = stream.arrived if stream is not None else 0
         content = Bundle(header, payloads, raw)
-        event = ReceiveData(source, source, header.seqno, header.view, content, raw)
+        event = ReceiveData(source, source, header.seqno, header.view.counter, content, raw)
         dropped = self._count(self.core.handle(event))
         if stream is None or (dropped and dropped != "beyond_multicast_window"):
             return
@@ -254,10 +256,16 @@ class NakackLayer(Layer):
         self.core.begin(view.id.counter, view.members)
         self._read(view)
 
-    def install_view(self, view: View, now: float) -> None:
-        """Install a view: joiners read this member's stream from where it stands now."""
-        core = self.core
-        core.handle(InstallView(view.id.counter, view.members, view.joiners))
+    def install_view(self, view: View, now: float, sides: Sequence[Side] = ()) -> None:
+        """Install a view: joiners read this member's stream from where it stands now.
+
+        Of a merged view, `sides` are the others, whose streams are read from their cuts.
+        """
+        core, event = self.core, InstallView(view.id.counter, view.members, view.joiners)
+        if sides:
+            core.merge(event, Digest(tuple(at for side in sides for at in side.bundles.entries)))
+        else:
+            core.handle(event)
         self.sending.acknowledged()
         self._read(view)
         if core.lagging():
@@ -271,6 +279,7 @@ class NakackLayer(Layer):
         self._read(view)
 
     def _read(self, view: View) -> None:
+        self.ground.lineage.install(view.id)
         self.reading.install(view)
         self._ready = dict.fromkeys(view.members)
         self.stirred = True
@@ -312,7 +321,7 @@ class NakackLayer(Layer):
         """Return a sign of life, which announces and acknowledges streams."""
         (sign,) = self.core.handle(Beat(tuple(sorted(to))))
         assert isinstance(sign, Alive)
-        return header_of(self.core, sign)
+        return header_of(self.core, self.ground.lineage.latest, sign)
 
     def missing(self, now: float) -> Mapping[Address, str]:
         del now

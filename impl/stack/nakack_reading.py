@@ -6,19 +6,18 @@ is missing are asked in turn.
 
 from __future__ import annotations
 
-from raincheck.impl.messages import Address, View
+from raincheck.impl.messages import Address, View, ViewId
 from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.nakack.events import Acknowledge, Alive, Ask, Nak
 from raincheck.impl.wire import headers
 
-from .config import StackConfig
-from .outbox import Outbox
+from .layer import Ground
 from .timers import NEVER, Backoff
 
 
-def header_of(core: Nakack, sign: Alive) -> headers.Alive:
-    """Return the header of a sign of life."""
-    return headers.Alive(core.me, core.view, sign.highest, sign.asking, sign.delivered)
+def header_of(core: Nakack, view: ViewId, sign: Alive) -> headers.Alive:
+    """Return the header of a sign of life in that view."""
+    return headers.Alive(core.me, view, sign.highest, sign.asking, sign.delivered)
 
 
 class Reading:
@@ -37,10 +36,11 @@ class Reading:
 class Readings:
     """The timers of all streams that this member reads."""
 
-    def __init__(self, core: Nakack, config: StackConfig, outbox: Outbox) -> None:
+    def __init__(self, core: Nakack, ground: Ground) -> None:
         self._core = core
-        self._config = config
-        self._outbox = outbox
+        self._config = ground.config
+        self._outbox = ground.outbox
+        self._lineage = ground.lineage
         self._of: dict[Address, Reading] = {}
 
     def __contains__(self, source: Address) -> bool:
@@ -127,4 +127,5 @@ class Readings:
                 reading.ack_at = NEVER
                 for effect in self._core.handle(Acknowledge(source)):
                     assert isinstance(effect, Alive)
-                    self._outbox.send_header(header_of(self._core, effect), source)
+                    sign = header_of(self._core, self._lineage.latest, effect)
+                    self._outbox.send_header(sign, source)

@@ -11,9 +11,8 @@ from collections import deque
 from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.nakack.events import Alive, Announce
 
-from .config import StackConfig
+from .layer import Ground
 from .nakack_reading import header_of
-from .outbox import Outbox
 from .timers import Backoff
 
 
@@ -42,10 +41,12 @@ class Bytes:
 class Sending:
     """The windows and the timer of a member's own stream."""
 
-    def __init__(self, core: Nakack, config: StackConfig, outbox: Outbox) -> None:
+    def __init__(self, core: Nakack, ground: Ground) -> None:
+        config = ground.config
         self._core = core
         self._config = config
-        self._outbox = outbox
+        self._outbox = ground.outbox
+        self._lineage = ground.lineage
         self._under_way = Bytes()
         self._retained = Bytes()
         self.timer = Backoff(config.retransmit_after, config.retransmit_max)
@@ -85,7 +86,8 @@ class Sending:
         effects = self._core.handle(Announce()) if self._core.lagging() else []
         for effect in effects:
             assert isinstance(effect, Alive)
-            self._outbox.multicast(self._outbox.encode(header_of(self._core, effect)), effect.to)
+            sign = header_of(self._core, self._lineage.latest, effect)
+            self._outbox.multicast(self._outbox.encode(sign), effect.to)
             self.timer.again(now)
         if not effects:
             self.timer.stop()

@@ -122,6 +122,12 @@ class OtherGroups(Layer):
             self._cookies[endpoint] = hint.cookie
             self._ask(endpoint)
 
+    def ask(self, host: Endpoint) -> None:
+        """Ask a host now."""
+        if host in self._hosts or len(self._hosts) < _MAX_HOSTS:
+            self._hosts.setdefault(host)
+            self._ask(host)
+
     def believes(self, endpoint: Endpoint) -> bool:
         """Whether EXCLUDED of a process there, which has never been a member, is believed."""
         return endpoint in self._hosts or not self.config.sums

@@ -9,6 +9,8 @@ up       Found, Joined, Install     a view, from the bottom: whoever is below kn
          Suspend, Resume, Suspect   GMS to FLUSH; and to all: a member is gone
          Fetched                    NAKACK has what FLUSH wanted to be fetched
          Transfer                   GMS lets the state be transferred now
+         AtCut                      GMS to MERGE2: the side is suspended, at its cut
+         SideInstalled              GMS to MERGE2: all of the side have the merged view
 down     Found, Joined, Install     to the bottom, where they turn round
          Freeze, FetchStreams       FLUSH to NAKACK
          Purge, Heard               STABLE to NAKACK
@@ -16,6 +18,7 @@ down     Found, Joined, Install     to the bottom, where they turn round
          Suspended, Unanswered      FLUSH to GMS
          SendJoinRsp                SEQUENCER to GMS: what a joiner has to know of it
          Wanted, Transferred        STATE TRANSFER to GMS
+         Merging, InstallMerged     MERGE2 to GMS: suspend the side, or resume; install a view
          ToAll, ToMember            CALLS to FRAG and to the application's unicasts
          Leave, Drain, Stop         the application leaves: say no more; ask for the last
                                     acknowledgements; be out
@@ -26,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from raincheck.impl.messages import Address, Digest, Frame, Payloads, Run
+from raincheck.impl.messages import Address, Digest, Frame, Payloads, Run, Table
 from raincheck.impl.wire.headers import (
     Body,
     DataHeader,
@@ -123,6 +126,31 @@ class Wanted(NamedTuple):
 
 class Transferred(NamedTuple):
     """The state transfers are over."""
+
+
+class Merging(NamedTuple):
+    """Whether the side is to be suspended for a merge; if not, it is to go on."""
+
+    wanted: bool
+
+
+class InstallMerged(NamedTuple):
+    """The side is to hold this merged view ready, and to install it."""
+
+    placed: PlacedView
+
+
+class AtCut(NamedTuple):
+    """The side is suspended: who is there, and what SEQUENCER tells a joiner at this place."""
+
+    members: tuple[Address, ...]
+    table: Table = ()
+    digest: Digest = Digest()
+    clock: int = 0
+
+
+class SideInstalled(NamedTuple):
+    """All of the side have installed the merged view."""
 
 
 class ToAll(NamedTuple):

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.messages import UNORDERED, Address, Run
+from raincheck.impl.messages import UNORDERED, Address, Digest, Run
 from raincheck.impl.recording.core import attach
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import (
@@ -35,10 +35,11 @@ from raincheck.impl.sequencer.events import (
     Stop,
 )
 from raincheck.impl.wire.datagrams import HEADROOM
-from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane
+from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane, PlacedView
 
 from .layer import Ground, Layer
-from .passing import Bundle, Drain, Found, Install, Joined, Unanswered
+from .merged import strangers
+from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Unanswered
 from .timers import NEVER
 
 
@@ -72,7 +73,10 @@ class SequencerLayer(Layer):
                 if self._refused is not None and self._refused[0] in placed.view.members:
                     self._join_again(self._refused[0])
                     return  # it is not in this view as the others are
-                self.apply(self.core.handle(InstallView(placed.view)), now)
+                self.apply(self._installed(placed), now)
+            case AtCut(members):
+                core = self.core
+                event = AtCut(members, *core.at_cut(members), core.clock)
             case Joined(source, body):
                 self._record()
                 rsp = JoinRsp(body.placed.view, body.table, body.digest, body.clock)
@@ -84,6 +88,16 @@ class SequencerLayer(Layer):
             self._sequenced.clear()
         self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
+
+    def _installed(self, placed: PlacedView) -> list[Effect]:
+        sides = strangers(placed, self.me)
+        if not sides:
+            return self.core.handle(InstallView(placed.view))
+        # All know the cut already: nobody waits for JOIN_RSP.
+        event = InstallView(placed.view._replace(joiners=()))
+        table = tuple(entry for side in sides for entry in side.table)
+        digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
+        return self.core.merge(event, table, digest, max(side.clock for side in sides))
 
     def waits(self, lane: Lane) -> None:
         """Note that FORWARDs wait to be sequenced."""
@@ -99,7 +113,7 @@ class SequencerLayer(Layer):
             self._pass_unordered(bundle, now)
             return
         run = Run(header.sender, header.first, header.size)
-        data = Data(run, header.view, bundle.payloads, header.position, header.clock)
+        data = Data(run, header.view.counter, bundle.payloads, header.position, header.clock)
         try:
             effects = self.core.handle(ReceiveData(header.source, data))
         except NotEnabled as refusal:
@@ -202,8 +216,8 @@ class SequencerLayer(Layer):
                 self.ground.strangers.append((header.source, type(body).__name__))
             elif isinstance(body, ForwardBody) and payloads is not None:
                 run = Run(header.source, body.first, body.size)
-                forward = Forward(run, body.view, payloads, body.position, body.clock)
-                if self._can_be(forward):
+                forward = Forward(run, body.view.counter, payloads, body.position, body.clock)
+                if self.ground.lineage.has(body.view) and self._can_be(forward):
                     self.apply(sequencer.handle(ReceiveForward(header.source, forward)), now)
                     self._relayed += 1
                     taken = True
@@ -306,7 +320,8 @@ class SequencerLayer(Layer):
             elif isinstance(effect, Multicast):
                 self.multicast(effect.data, now)
             elif isinstance(effect, SendForward):
-                run, view, payloads, position, clock = effect.forward
+                run, _, payloads, position, clock = effect.forward
+                view = self.ground.lineage.latest
                 body = ForwardBody(run.first, run.size, view, position, clock)
                 self.send(effect.to, FORWARDS, body, now, payloads)
             else:

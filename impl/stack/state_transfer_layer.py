@@ -57,7 +57,7 @@ from raincheck.impl.state_transfer.events import (
 )
 from raincheck.impl.state_transfer.events import Suspect as Gone
 from raincheck.impl.wire.datagrams import HEADROOM
-from raincheck.impl.wire.headers import STATE
+from raincheck.impl.wire.headers import STATE, PlacedView
 from raincheck.impl.wire.state_bodies import (
     StateAsk,
     StateBody,
@@ -72,6 +72,7 @@ from raincheck.impl.wire.state_bodies import (
 )
 
 from .layer import Ground, Layer
+from .merged import yielding
 from .passing import Discarded, Found, Install, Joined, Mail, Transfer, Transferred, Wanted
 from .timers import NEVER
 
@@ -100,6 +101,7 @@ class StateTransferLayer(Layer):
         self._wanted = False
         self._silent_at = NEVER
         self._progress: tuple[object, ...] = ()
+        self._owed = False  # this member's side has merged, and has to take the other one's state
 
     # ------------------------------------------------------------------ events
 
@@ -134,8 +136,26 @@ class StateTransferLayer(Layer):
             self._noted(now)
         else:
             self._do(InstallView(view.members), now)
+            if self._owed and self.core.phase == "asking" and self.core.leader not in view.members:
+                self._carry_out(self.core.ask_anew(), now)
         for joiner in event.wanting if isinstance(event, Install) else ():
             self._do(ReceiveJoin(joiner), now)
+        if placed.sides and self.config.on_merge == "state":
+            self._merge(placed, now)
+
+    def _merge(self, placed: PlacedView, now: float) -> None:
+        """Have the sides of a merged view that do not prevail take the state of the one that does.
+
+        Until they have it they are not given what is delivered: it is in that state.
+        """
+        first, taking = placed.view.members[0], yielding(placed)
+        self._owed = self.me in taking
+        if self._owed:
+            self.core.merge(first)
+        if first == self.me:
+            for member in taking:
+                self._do(ReceiveJoin(member), now)
+        self._noted(now)
 
     def _cut(self) -> int:
         return cut_number(self._view, self._delivered, self._unordered)
@@ -206,6 +226,12 @@ class StateTransferLayer(Layer):
                 else:
                     self.send(effect.to, STATE, body, now)
         core = self.core
+        if self._owed and core.phase in ("set", "failed"):
+            self._owed = False
+            if core.phase == "failed":
+                self.ground.out(
+                    f"{self.me} has merged, and has not got the group's state; join again"
+                )
         progress = (core.phase, core.attempt, core.next, core.granted)
         if progress != self._progress:
             # Silence counts only while the provider has credit: a slow application here is not its

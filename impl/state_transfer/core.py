@@ -163,6 +163,18 @@ class StateTransfer(Requester, Provider):
         self.newcomer = True
         return []
 
+    def merge(self, leader: Address) -> None:
+        """MERGE2: this member's side has to take the other side's state, as a joiner does.
+
+        The leader of the merged view knows it, and will have the group flushed for that.
+        """
+        self.phase, self.leader = "asking", leader
+        self.newcomer = True
+
+    def ask_anew(self) -> list[Effect]:
+        """MERGE2: the leader that was to have the group flushed was gone before it could."""
+        return self._ask()
+
     def receive_join(self, event: ReceiveJoin) -> list[Effect]:
         """A joiner whose JOIN asked for the state is admitted: queue it."""
         return self.receive_ask(ReceiveAsk(event.joiner))

@@ -75,6 +75,7 @@ class FaultyTransport(Transport):
         self._held: set[asyncio.TimerHandle] = set()
         self._closed = False
         self._apart: frozenset[Endpoint] = frozenset()
+        self._beyond: frozenset[Endpoint] = frozenset()
         self._silent = False
 
     def start(self, receive: Receiver) -> None:
@@ -85,9 +86,13 @@ class FaultyTransport(Transport):
         """Stop injecting faults."""
         self._damage = Damage()
 
-    def part(self, others: Iterable[Endpoint]) -> None:
-        """Partition: neither reach these endpoints nor hear them until the next call."""
+    def part(self, others: Iterable[Endpoint], *, sends: bool = False) -> None:
+        """Partition: neither reach these endpoints nor hear them until the next call.
+
+        `sends`: cut in one direction only, so that they are reached and not heard.
+        """
         self._apart = frozenset(others)
+        self._beyond = frozenset() if sends else self._apart
         if self._receive is not None:
             self._inner.start(self._arrived)
 
@@ -100,7 +105,7 @@ class FaultyTransport(Transport):
         if self._silent:
             return
         self._before_send()
-        if to in self._apart:
+        if to in self._beyond:
             self.counters["fault_parted"] += 1
             return
         self._inner.send(data, to)
@@ -109,7 +114,7 @@ class FaultyTransport(Transport):
         if self._silent:
             return
         self._before_send()
-        self._inner.multicast(data, [each for each in to if each not in self._apart])
+        self._inner.multicast(data, [each for each in to if each not in self._beyond])
 
     def broadcast(self, data: bytes) -> None:
         if self._silent:

@@ -16,12 +16,13 @@ from __future__ import annotations
 import ipaddress
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Endpoint, Payloads, View
+from raincheck.impl.messages import Address, Endpoint, Payloads, View
 from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .headers import (
@@ -30,11 +31,13 @@ from .headers import (
     Header,
     JoinHint,
     JoinRspBody,
+    MergeMessage,
     NewViewBody,
     PlacedView,
     Sized,
     UnicastHeader,
 )
+from .merge_bodies import InstallMergeView, MergeBody, MergeRsp, Side
 
 VERSION = 7
 MAGIC = b"RC"
@@ -158,6 +161,9 @@ def _check(header: Header) -> None:
     """Reject views that no member can have sent, beyond what types check."""
     if isinstance(header, Excluded):
         _check_view(header.view)
+        _check_place((header.host, header.port))
+    elif isinstance(header, MergeMessage):
+        _check_merge(header.body)
     elif isinstance(header, JoinHint):
         _check_place((header.host, header.port))
     elif isinstance(header, UnicastHeader):
@@ -167,12 +173,36 @@ def _check(header: Header) -> None:
             views = (body.placed,)
         elif isinstance(body, FlushCompleted):
             views = body.piggyback
-        for view, endpoints in views:
+        for view, endpoints, _, sides in views:
             _check_view(view)
-            if len(endpoints) != len(view.members):
-                raise ValueError(f"{len(endpoints)} endpoints for {len(view.members)} members")
-            for endpoint in endpoints:
-                _check_place(endpoint)
+            _check_places(view.members, endpoints)
+            for side in sides:
+                _check_side(side)
+
+
+def _check_merge(body: MergeBody) -> None:
+    if isinstance(body, InstallMergeView):
+        _check_view(body.view)
+        for side in body.sides:
+            _check_side(side)
+    elif isinstance(body, MergeRsp) and body.side is not None:
+        _check_side(body.side)
+
+
+def _check_side(side: Side) -> None:
+    members = set(side.members)
+    if side.coordinator not in members or len(members) != len(side.members):
+        raise ValueError(f"{side.coordinator} cannot coordinate {side.members}")
+    if side.view.counter < 1:
+        raise ValueError(f"no view is {side.view}")
+    _check_places(side.members, side.places)
+
+
+def _check_places(members: Sequence[Address], places: Sequence[Endpoint]) -> None:
+    if len(places) != len(members):
+        raise ValueError(f"{len(places)} endpoints for {len(members)} members")
+    for endpoint in places:
+        _check_place(endpoint)
 
 
 def _check_place(endpoint: Endpoint) -> None:

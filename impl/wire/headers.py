@@ -10,8 +10,10 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
+from raincheck.impl.merge2.events import MergeId
 from raincheck.impl.messages import Address, Count, Digest, Table, View, ViewId
 
+from .merge_bodies import MergeBody, Side
 from .state_bodies import StateBody
 
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
@@ -43,7 +45,7 @@ class ForwardBody(Struct, frozen=True, array_like=True, tag="F", gc=False):
 
     first: Positive
     size: Positive
-    view: Positive
+    view: ViewId
     position: Positive
     clock: Count
 
@@ -55,10 +57,12 @@ class MessageBody(Struct, frozen=True, array_like=True, tag="M", gc=False):
 
 
 class PlacedView(NamedTuple):
-    """A view and its members' endpoints, in the same order."""
+    """A view and its members' endpoints, in the same order; of a merged one, its sides too."""
 
     view: View
     endpoints: tuple[tuple[Host, Port], ...]
+    merge: MergeId | None = None
+    sides: tuple[Side, ...] = ()
 
 
 class JoinRspBody(Struct, frozen=True, array_like=True, tag="J", gc=False):
@@ -191,7 +195,7 @@ class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
     sender: Address
     first: Count
     size: Positive
-    view: Positive
+    view: ViewId
     position: Count
     clock: Count
 
@@ -212,7 +216,7 @@ class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
     """
 
     source: Address
-    view: Count
+    view: ViewId
     highest: Count
     asking: bool
     delivered: Digest
@@ -289,11 +293,33 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
 
 
 class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
-    """You are not a member of my view."""
+    """You are not a member of my view.
+
+    `merges`: what my group does when it meets another one, its `on_merge`; whoever coordinates it
+    is found at `host` and `port`, or is the source if the port is 0.
+    """
 
     source: Address
     to: Address
     view: View
+    merges: Annotated[str, Meta(max_length=16)] = "leave"
+    host: Host = "here"
+    port: Port = 0
+
+
+class MergeMessage(Struct, frozen=True, array_like=True, tag="G", gc=False):
+    """MERGE2: from one coordinator to another one, of another group of this name.
+
+    `cookie` is what the receiver has last given to the source, `question` what its answer has back,
+    as in JoinReq; `merges` is the source's `on_merge`.
+    """
+
+    source: Address
+    to: Address
+    cookie: Count
+    question: Count
+    merges: Annotated[str, Meta(max_length=16)]
+    body: MergeBody
 
 
 class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):
@@ -319,5 +345,6 @@ Header: TypeAlias = (
     | JoinHint
     | JoinRefused
     | Excluded
+    | MergeMessage
     | Leaving
 )

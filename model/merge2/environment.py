@@ -37,8 +37,8 @@ class Environment(Composed[State, Local]):
             return
         if self.constants.virtual_synchrony and not self.cut(state, side):
             return
-        view = View(ViewId(me.view.id.number + 1, name), stay)
-        held = Held(view, tuple(0 for _ in self.nodes))
+        view = View(ViewId(me.view.id.counter + 1, name), stay)
+        held = Held(view, tuple((n, 0) for n in self.nodes))
         target = state._replace(
             held=tuple(held if p in side else each for p, each in enumerate(state.held)),
             latch=tuple(name if p in side else each for p, each in enumerate(state.latch)),
@@ -70,7 +70,7 @@ class Environment(Composed[State, Local]):
                 continue
             there = running(state, j) or any(state.position[q][j] > at for q in self.side(state, i))
             of = state.stream[j][at]
-            if not there or not (of == view.id if checks else of.number <= view.id.number):
+            if not there or not (of == view.id if checks else of.counter <= view.id.counter):
                 continue
             delivered = (*state.delivered[i], Delivered(s, at + 1, view.id))
             target = state._replace(

@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, TypeAlias
 
 Nodes: TypeAlias = frozenset[str]
-Digest: TypeAlias = tuple[int, ...]
+Digest: TypeAlias = tuple[tuple[str, int], ...]
 """For each node, in the order of addresses, how much of its stream was read."""
 
 
 class ViewId(NamedTuple):
     """A view's identifier: its number, and who decided it."""
 
-    number: int
+    counter: int
     coordinator: str
 
 
@@ -43,7 +43,7 @@ class Answer(NamedTuple):
     """A side at its cut: its coordinator, the number of its view, who is there, and the digest."""
 
     sender: str
-    number: int
+    counter: int
     members: Nodes
     digest: Digest
 

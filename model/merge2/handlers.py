@@ -104,13 +104,16 @@ def leads(me: Local) -> bool:
 
 def merged_digest(answers: frozenset[Answer]) -> Digest:
     """Return the maximum of the digests (R5)."""
-    return tuple(map(max, zip(*(answer.digest for answer in answers), strict=True)))
+    read: dict[str, int] = {}
+    for answer in answers:
+        read |= {node: max(count, read.get(node, 0)) for node, count in answer.digest}
+    return tuple(sorted(read.items()))
 
 
 def merged_view(rules: Rules, me: Local) -> View:
     """Return the view that the answers make together (R5)."""
     members = tuple(sorted(frozenset().union(*(answer.members for answer in me.answers))))
-    number = max(answer.number for answer in me.answers) + 1
+    number = max(answer.counter for answer in me.answers) + 1
     return View(ViewId(number, me.node if rules.id_of_leader else members[0]), members, me.merge)
 
 
@@ -368,7 +371,7 @@ def _coordinates(me: Local) -> Guard:
 
 def _answer(rules: Rules, me: Local, members: Nodes, digest: Digest) -> Answer:
     there = members if rules.answered else frozenset(me.view.members)
-    return Answer(me.node, me.view.id.number, there, digest)
+    return Answer(me.node, me.view.id.counter, there, digest)
 
 
 def _idle(me: Local) -> Local:

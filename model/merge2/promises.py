@@ -23,7 +23,7 @@ def type_ok(constants: Constants, state: State) -> bool:
     return all(
         well_formed(me)
         and me.known <= set(nodes)
-        and (held is None or held.view.id.number > me.view.id.number)
+        and (held is None or held.view.id.counter > me.view.id.counter)
         and latch in (*nodes, "")
         and all(read <= len(stream) for read, stream in zip(position, state.stream, strict=True))
         for me, held, latch, position in zip(
@@ -65,20 +65,27 @@ def one_view_per_merge(state: State) -> bool:
 def monotone(state: State) -> bool:
     """A member is in its view, and the numbers of its views grow (R5)."""
     return all(
-        me.node in me.view.members
-        and me.view == path[-1]
-        and all(one.id.number < other.id.number for one, other in pairwise(path))
+        me.view == path[-1]
+        and goes_up(None, me)
+        and all(one.id.counter < other.id.counter for one, other in pairwise(path))
         for me, path in zip(state.locals, state.path, strict=True)
     )
 
 
+def goes_up(before: View | None, me: Local) -> bool:
+    """A member's own part of `monotone`: it is in its view, which is later than the one before."""
+    later = before is None or before == me.view or before.id.counter < me.view.id.counter
+    return later and me.node in me.view.members
+
+
 def one_coordinator(state: State) -> bool:
     """Of those that have a view, the first in it coordinates, and nobody else does (R5, R7)."""
-    return all(
-        me.coordinates == (me.view.members[0] == me.node)
-        for i, me in enumerate(state.locals)
-        if running(state, i)
-    )
+    return all(coordinates_first(me) for i, me in enumerate(state.locals) if running(state, i))
+
+
+def coordinates_first(me: Local) -> bool:
+    """A member's own part of `one_coordinator`: it coordinates if it is the first."""
+    return me.coordinates == (me.view.members[0] == me.node)
 
 
 def members_are_there(constants: Constants, state: State) -> bool:

@@ -90,6 +90,7 @@ class Decided(NamedTuple):
 
 
 Row: TypeAlias = tuple[str, ...]
+Counts: TypeAlias = tuple[int, ...]
 
 
 class State(NamedTuple):
@@ -101,7 +102,7 @@ class State(NamedTuple):
     held: tuple[Held | None, ...]
     latch: Row
     stream: tuple[tuple[ViewId, ...], ...]
-    position: tuple[Digest, ...]
+    position: tuple[Counts, ...]
     path: tuple[tuple[View, ...], ...]
     delivered: tuple[tuple[Delivered, ...], ...]
     decided: frozenset[Decided]
@@ -122,13 +123,10 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
     def per_node(values: Iterable[Value]) -> Value:
         return function(zip(nodes, values, strict=True))
 
-    def digest(counts: Digest) -> Value:
-        return per_node(counts)
-
     def answer(each: Answer) -> Value:
-        sender, number, members, counts = each
+        sender, number, members, digest = each
         fields: dict[Value, Value] = {"from": sender, "number": number, "members": members}
-        fields["digest"] = digest(counts)
+        fields["digest"] = function(digest)
         return function(fields.items())
 
     def message(each: Message) -> Value:
@@ -145,9 +143,9 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
                 fields |= {"type": "MERGE_RSP", "accepted": given is not None}
                 if given is not None:
                     fields["answer"] = answer(given)
-            case SendInstallMergeView(_, _, view, counts):
+            case SendInstallMergeView(_, _, view, digest):
                 fields |= {"type": "INSTALL_MERGE_VIEW", "view": _view(view)}
-                fields["digest"] = digest(counts)
+                fields["digest"] = function(digest)
             case SendInstalled(_, _, done):
                 fields |= {"type": "INSTALLED", "done": done}
             case SendResume():
@@ -169,12 +167,12 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "answers": per_node(frozenset(map(answer, me.answers)) for me in locals_),
         "net": frozenset(map(message, state.net)),
         "held": per_node(
-            () if each is None else (record(view=_view(each.view), digest=digest(each.digest)),)
+            () if each is None else (record(view=_view(each.view), digest=function(each.digest)),)
             for each in state.held
         ),
         "latch": per_node(state.latch),
         "stream": per_node(tuple(map(tuple, each)) for each in state.stream),
-        "position": per_node(map(digest, state.position)),
+        "position": per_node(map(per_node, state.position)),
         "path": per_node(tuple(map(_view, each)) for each in state.path),
         "delivered": per_node(tuple(map(_delivered, each)) for each in state.delivered),
         "decided": frozenset(

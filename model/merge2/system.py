@@ -173,7 +173,8 @@ class Merge2System(Environment):
                 or not self.constants.virtual_synchrony
                 or self.cut(state, side)
             ):
-                event = Flushed(frozenset(self.nodes[p] for p in side), state.position[i])
+                names = frozenset(self.nodes[p] for p in side)
+                event = Flushed(names, self._digest(state, i))
                 yield from self.act(state, name, event, (name,))
         yield from self.act(state, name, Decide(), (name,))
         if held is not None:
@@ -192,11 +193,12 @@ class Merge2System(Environment):
 
     def _installed(self, state: State, i: int, held: Held) -> State:
         """Return the state in which the layers around a member have installed what it holds."""
-        view, digest = held
+        view, read = held
+        digest = dict(read)
         members = {self.index[p] for p in view.members}
         position = tuple(
-            max(read, digest[s]) if s in members else read
-            for s, read in enumerate(state.position[i])
+            max(here, digest[self.nodes[s]]) if s in members else here
+            for s, here in enumerate(state.position[i])
         )
         latch = state.latch if view.merge != NO_MERGE else with_(state.latch, i, "")
         return state._replace(
@@ -205,6 +207,9 @@ class Merge2System(Environment):
             path=with_(state.path, i, (*state.path[i], view)),
             latch=latch,
         )
+
+    def _digest(self, state: State, i: int) -> Digest:
+        return tuple(zip(self.nodes, state.position[i], strict=True))
 
     def _suspects(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
@@ -223,7 +228,7 @@ class Merge2System(Environment):
         if not state.losses:
             return
         side = frozenset(self.nodes[p] for p in self.side(state, i))
-        for move in self.act(state, name, Resend(side, state.position[i]), (name,)):
+        for move in self.act(state, name, Resend(side, self._digest(state, i)), (name,)):
             if move.target.net != state.net:
                 yield move
 

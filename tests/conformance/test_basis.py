@@ -546,3 +546,13 @@ def test_damaged_runs_that_were_noticed_are_a_witness_of_the_traces(toy: SimpleN
     assert basis.properties[0].witnesses["traces"] == "60 damaged runs"
     link = next(each for each in basis.links if each.between == "the trace checker, told lies")
     assert link.cell.text == "60 of 60 noticed, 0 accused, 0 false alarms in 63 good runs"
+
+
+def test_what_breaks_a_property_beyond_its_cases_is_said_with_it() -> None:
+    cases = tuple(replace(case, open={"TotalOrder": "a run of five members"}) for case in CASES)
+
+    basis = compile_basis(tuple(good_steps().values()), cases, ASSUMPTIONS)
+
+    rows = {row.name: row for row in basis.properties}
+    assert rows["TotalOrder"].amber[0] == "open: a run of five members"
+    assert not any(each.startswith("open") for each in rows["Agreement"].amber)

@@ -241,6 +241,8 @@ INVARIANTS Even
         ('ask = "safety"', 'ask = ["Small", 1]', "f1-repaired: ask must be a list of names"),
         ("[fixed]", "extra = 1\n[fixed]", "extra is no part of a table"),
         ("[fixed]", "[fixes]", "fixes is no part of a table"),
+        ("[fixed]", '[open]\nEven = ""\n[fixed]', "open.Even must be a text"),
+        ("[fixed]", '[open]\nOdd = "f"\n[fixed]', "open.Odd is asked in no case"),
         ("[case.small]", "[case.small", "is not TOML"),
         ("[case.f1-undone]", "[case.small]", "is not TOML"),
         ("Limit = 2", "Limit = 2\nNodes = 1", r"Nodes is in \[fixed\] and in \[usual\]"),

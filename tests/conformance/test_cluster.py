@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,9 @@ from raincheck.conformance.field.telling import content
 from raincheck.conformance.trace.run import check_paths
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
+
+State = tuple[str, int]
+"""Who gave a state, and the position of its log by then."""
 
 pytestmark = pytest.mark.sockets
 
@@ -140,6 +143,32 @@ def test_a_member_taken_for_dead_comes_back_as_another(tmp_path: Path) -> None:
     assert "excluded from the group" in record.done[1]["reason"]
     assert sorted(m.name for m in record.survivors) == ["a", "b", "c"]
     assert judge(record, tmp_path).verdict == "holds"
+
+
+def test_a_state_asked_for_amid_the_load_is_judged_by_logs_and_layers(tmp_path: Path) -> None:
+    run = planned(ClusterRun(QUICK, 1, tmp_path), Fault("state", 0.6, "member"))
+
+    record = asyncio.run(run.run())
+    judged = judge(record, tmp_path)
+
+    assert record.failure == ""
+    assert record.faults() == {"state": 1}
+    assert judged.verdict == "holds", judged.reasons
+    assert [member.transfers for member in record.survivors] == [0, 2, 1]
+    promises = [each for found in check_paths([tmp_path / "traces"]) for each in found.promises]
+    (cuts,) = [each for each in promises if each.name == "CutIsDelivered"]
+    assert (cuts.verdict, cuts.idle) == ("holds", False)
+    path = tmp_path / "deliveries" / "run-1.b.0.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    (taken,) = [row for row in rows if row.get("event") == "state" and row["after"]]
+    assert taken["position"] > 2
+
+    for amiss in (-1, 1):
+        other = [row | {"after": row["after"] + amiss} if row is taken else row for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in other))
+        wrong = judge(record, tmp_path)
+        assert wrong.verdicts["Logs"] == "violated"
+        assert any("state_cut violated" in reason for reason in wrong.reasons)
 
 
 class Sabotaged(ClusterRun):
@@ -332,15 +361,23 @@ def test_a_repair_undone_is_noticed(repair: str, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- without processes
 
 
-def lived(tmp_path: Path, logs: dict[str, list[int]], sent: int) -> Record:
-    """A record of members that delivered these messages of a.0, and ended well."""
+def lived(tmp_path: Path, logs: Mapping[str, Sequence[int | State]], sent: int) -> Record:
+    """A record of members that delivered these messages of a.0, and ended well.
+
+    `("a.0", 2)` is a state with what a.0 had at position 2.
+    """
     record = Record("run-1", 1, Plan((), {}))
     folder = tmp_path / "deliveries"
     folder.mkdir()
     for name, numbers in logs.items():
         rows = [
-            {"member": f"{name}.0", "view": 1, "sender": "a.0", "message": n, "position": p}
-            for p, n in enumerate(numbers, 1)
+            {"member": f"{name}.0", "view": 1, "position": p}
+            | (
+                {"sender": "a.0", "message": what}
+                if isinstance(what, int)
+                else {"event": "state", "sender": what[0], "after": what[1]}
+            )
+            for p, what in enumerate(numbers, 1)
         ]
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"run-1.{name}.0.jsonl").write_text(text)
@@ -362,10 +399,20 @@ def lived(tmp_path: Path, logs: dict[str, list[int]], sent: int) -> Record:
         ([2, 3], {"GapFree": "holds", "Validity": "violated"}, "lacks a.0's messages before 2"),
         ([1, 2, 2, 3], {"GapFree": "violated", "Validity": "holds"}, "a.0 2 after 2"),
         ([], {"GapFree": "inconclusive", "Validity": "violated"}, "no row: the file is empty"),
+        ([1, ("a.0", 2), 3], {"GapFree": "holds", "Validity": "holds"}, ""),
+        ([("a.0", 1), 2, 3], {"GapFree": "holds", "Validity": "holds"}, ""),
+        ([1, ("a.0", 3)], {"GapFree": "holds", "Validity": "holds"}, ""),
+        ([("a.0", 3)], {"GapFree": "holds", "Validity": "holds"}, ""),
+        ([1, ("a.0", 2)], {"GapFree": "holds", "Validity": "violated"}, "up to 2 of 3"),
+        ([1, ("a.0", 1), 3], {"GapFree": "violated", "Validity": "holds"}, "a.0 3 after 1"),
+        ([1, ("a.0", 3), 3], {"GapFree": "violated", "Validity": "holds"}, "a.0 3 after 1"),
+        ([1, 3, ("a.0", 2)], {"GapFree": "violated", "Validity": "holds"}, "a.0 3 after 1"),
+        ([1, ("a.0", 9), 3], {"GapFree": "violated", "Validity": "holds"}, "a.0 3 after 1"),
+        ([("a.0", 0), 2, 3], {"GapFree": "holds", "Validity": "violated"}, "messages before 2"),
     ],
 )
 def test_logs_are_judged_by_what_was_given_to_the_application(
-    at_b: list[int], verdicts: dict[str, str], words: str, tmp_path: Path
+    at_b: list[int | State], verdicts: dict[str, str], words: str, tmp_path: Path
 ) -> None:
     judged = judge(lived(tmp_path, {"a": [1, 2, 3], "b": at_b}, 3), tmp_path, check=False)
 

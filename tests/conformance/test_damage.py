@@ -25,7 +25,7 @@ from raincheck.conformance.trace.generator import record_walk
 from raincheck.model.machine.composed import Composed
 
 Capture = pytest.CaptureFixture[str]
-PROTOCOLS = ("unicast", "nakack", "flush", "stable", "gms", "state_transfer", "raincore")
+PROTOCOLS = ("unicast", "nakack", "flush", "stable", "gms", "state_transfer", "merge2", "raincore")
 
 
 @cache

@@ -80,7 +80,7 @@ def test_a_member_tells_its_status(
     assert member["sealed"] is bool(key)
     assert member["members"] == [["a.0", at]]
     assert member[kind]["members"] == member["view"] == 1
-    assert answer["reproduce"] == f"raincheck {' '.join(words)}"
+    assert answer["reproduce"] == f"raincheck {' '.join(words)} --json"
 
     assert main([*words, "--prometheus", "a.prom"]) == 0
     lines = capsys.readouterr().out.split("\n")
@@ -114,11 +114,18 @@ def test_a_member_that_does_not_tell_is_one_sentence_and_an_exit_code(
     at = start("group", **about)
     assert main(["doctor", "--live", at, *words]) == code
     out, err = capsys.readouterr()
-    assert out == ""
+    again = ["raincheck", "doctor", "--live", at, *words]
+    assert out == (f"{' '.join(again)}\n" if code == 2 else "")
     assert err.startswith("raincheck: ")
     assert err.count("\n") == 1
     assert at in err
     assert sentence in err
+    assert list(Path("runs").iterdir()) == []
+
+    assert main(["doctor", "--live", at, *words, "--json"]) == code
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["verdict"] == {2: "inconclusive", 3: "error"}[code]
+    assert answer["reproduce"] == " ".join([*again, "--json"])
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ PROTOCOLS = (
     "gms",
     "flush",
     "state_transfer",
+    "merge2",
     "sequencer",
     "raincore",
 )

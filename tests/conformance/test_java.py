@@ -1,10 +1,12 @@
 """Java and TLC are found wherever they are, and whatever is wrong is said in one sentence."""
 
 import os
+import signal
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -158,6 +160,30 @@ def test_a_jar_that_does_not_run_as_tlc_is_said(tmp_path: Path) -> None:
 @pytest.mark.java
 def test_the_packaged_tlc_runs() -> None:
     assert tlc_version(find_java(), tlc_jar({})) == "2.15"
+
+
+def test_an_interruption_at_the_start_of_a_probe_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes when the program runs already, and the call that starts it has not returned."""
+    slow = tmp_path / "java"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    started: list[int] = []
+
+    class Struck(subprocess.Popen[Any]):
+        def __init__(self, *given: Any, **named: Any) -> None:
+            super().__init__(*given, **named)
+            started.append(self.pid)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Struck)
+    with pytest.raises(KeyboardInterrupt):
+        tlc_version(Java(slow, "17", "", tmp_path, frozenset()), tmp_path / "x.jar")
+
+    (pid,) = started
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
 
 
 def test_spark_takes_a_complete_java_as_it_is(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from raincheck.conformance.deliveries.cuts import LOST, NEITHER, TWICE
 from raincheck.conformance.deliveries.cycles import cycle_in
 from raincheck.conformance.deliveries.logs import Row
-from raincheck.conformance.deliveries.properties import NAMES, judged
+from raincheck.conformance.deliveries.properties import NAMES, NEEDS_STATES, judged
 from raincheck.conformance.deliveries.properties_local import answer, check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.judges.delivery_log import log
@@ -278,6 +279,7 @@ def test_each_verdict_says_over_how_many_it_was_judged() -> None:
         "sender_fifo": (2, 2, 2),
         "virtual_synchrony": (3, 2, 3),
         "gap_freeness": (2, 2, 2),
+        "state_cut": (0, 0, 0),
         "uniform_total_order": (2, 2, 3),
         "sending_view": (3, 2, 2),
     }
@@ -311,6 +313,83 @@ def test_a_number_that_is_skipped_is_named() -> None:
     found = verdicts(log("p: a1 a2 a5"))["gap_freeness"]
 
     assert found.witness == {"members": ["p"], "messages": [["a", "3"]]}
+
+
+_GIVEN = "p: 1/a1 1/b1 2/a2 2/b2 2/a3 3/b3"
+"""p is in the group from the beginning; what others take of it is in their states."""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "q: 2/=p2 2/a2 2/b2 2/a3 3/b3",
+        "q: 1/a1 2/=p4 2/a3 3/b3",
+        "q: 1/a1 1/b1 2/a2 2/=p5 3/b3",
+        "q: 1/a1 1/b1 2/=r3 2/a3 3/b3\nr: 2/=p2 2/a2 2/b2 2/a3 3/b3",
+    ],
+)
+def test_what_is_in_a_state_explains_a_hole_in_the_deliveries(other: str) -> None:
+    found = verdicts(log(_GIVEN, *other.splitlines()))
+
+    assert {promise.verdict for promise in found.values()} == {HOLDS}
+    assert "state_cut" in found
+
+
+@pytest.mark.parametrize(
+    ("other", "what", "key"),
+    [
+        ("q: 2/=p3 2/a2 2/b2 2/a3 3/b3", TWICE, ["a", "2"]),
+        ("q: 1/a1 1/b1 2/=p1 2/a2 2/b2 2/a3 3/b3", LOST, ["b", "1"]),
+        ("q: 2/=p1 2/a2 2/b2 2/a3 3/b3", NEITHER, ["b", "1"]),
+    ],
+)
+def test_a_message_in_the_state_and_delivered_or_in_neither_is_named(
+    other: str, what: str, key: list[str]
+) -> None:
+    found = verdicts(log(_GIVEN, other))["state_cut"]
+
+    assert found.verdict == VIOLATED
+    assert (found.witness["found"], found.witness["messages"]) == (what, [key])
+
+
+@pytest.mark.parametrize("end", [True, False])
+def test_a_message_that_no_state_contains_is_missing_amid_a_view(end: bool) -> None:
+    found = verdicts(log(_GIVEN, "q: 1/a1 1/b1 2/=p3 2/a3 3/b3", end=end))
+
+    assert found["agreement"].witness["messages"] == [["b", "2"]]
+    assert found["gap_freeness"].witness["messages"] == [["b", "2"]]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        log(_GIVEN, "q: 2/=p9 2/a2"),
+        log(_GIVEN, "q: 2/=r1 2/a2"),
+        log(_GIVEN, "q: 2/=r3 2/a2", "r: 2/=q2 2/a2 2/b2"),
+    ],
+)
+def test_a_state_whose_contents_no_log_has_leaves_what_rests_on_it_open(rows: list[Row]) -> None:
+    found = verdicts(rows)
+
+    assert {found[name].verdict for name in NEEDS_STATES} == {INCONCLUSIVE}
+    assert all(found[name].reason for name in NEEDS_STATES)
+    assert found["no_duplication"].verdict == HOLDS
+
+
+def test_a_log_without_states_is_not_judged_by_them() -> None:
+    rows = log(_GIVEN, "q: 1/a1 1/b1 2/a2 2/b2 2/a3 3/b3")
+
+    assert "state_cut" not in verdicts(rows)
+    found = verdicts(rows, names=("state_cut",))["state_cut"]
+    assert found.verdict == INCONCLUSIVE
+    assert "anybody took a state" in found.reason
+
+
+def test_a_joiner_that_has_delivered_nothing_yet_owes_nothing() -> None:
+    found = verdicts(log(_GIVEN, "q: 3/=p1", end=False), names=("state_cut",))["state_cut"]
+
+    assert found.verdict == INCONCLUSIVE
+    assert "has delivered one" in found.reason
 
 
 def test_missing_positions_never_pass() -> None:

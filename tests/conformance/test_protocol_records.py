@@ -41,7 +41,7 @@ def test_ours_are_registered_by_the_package() -> None:
     assert {"sequencer", "flush", "raincore", "stack"} <= found.keys()
     assert found["flush"].get("model").__module__ == "raincheck.model.flush.system"
     assert found["flush"].cases.is_file()
-    assert {each.name for each in registry.offering("run")} == {"stack", "raincore"}
+    assert {each.name for each in registry.offering("run")} == {"stack", "raincore", "merging"}
 
 
 def test_a_project_speaks_of_itself_alone(project: Callable[[str], Path]) -> None:

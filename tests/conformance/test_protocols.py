@@ -45,4 +45,5 @@ def test_generate_without_names_replays_only_what_has_an_implementation(
     assert main(["generate", "-n"]) == 0
     told = "".join(capsys.readouterr())
     assert "replay every edge of frag-still" in told
-    assert [name for name in ("merge2-", "layers-") if name in told] == []
+    assert "replay every edge of merge2-two" in told
+    assert [name for name in ("merging-", "layers-") if name in told] == []

@@ -57,7 +57,7 @@ def test_every_repair_of_the_specification_has_its_implemented_value_in_the_tabl
 
 @pytest.mark.parametrize("protocol", MODELLED)
 def test_the_table_and_the_model_agree_on_what_is_implemented(protocol: str) -> None:
-    sizes = {"window", "retain"}
+    sizes = {"window", "retain", "expected"}
     known = {n: v for n, v in vars_of(usual(protocol)).items() if n not in sizes}
     for case in of(protocol):
         mine = {n: v for n, v in vars_of(rules_in(case)).items() if n not in sizes}
@@ -137,7 +137,7 @@ def test_an_instance_of_a_design_that_is_not_implemented_is_no_evidence(
     ("protocol", "counted", "holding"),
     [
         *(("flush", 24, 20), ("gms", 23, 20), ("nakack", 12, 11), ("raincore", 111, 85)),
-        *(("layers", 16, 16), ("sequencer", 42, 29), ("stable", 4, 4), ("stack", 5, 5)),
+        *(("layers", 16, 16), ("sequencer", 41, 28), ("stable", 4, 4), ("stack", 5, 5)),
         *(("merging", 7, 7), ("state_transfer", 23, 21), ("unicast", 25, 23)),
     ],
 )

@@ -17,6 +17,7 @@ from raincheck.conformance.deliveries import properties_local
 from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.deliveries.sortedlog import SortedLog
+from raincheck.conformance.deliveries.states import State
 from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.judges.plan import plan
 from raincheck.conformance.spark import recount
@@ -195,6 +196,45 @@ def test_a_cycle_of_order_is_found_on_both_engines(
 
 
 @spark
+@pytest.mark.parametrize(
+    "other",
+    [
+        "q: 2/=p2 2/a2 2/b2 2/a3 3/b3",
+        "q: 1/a1 1/b1 2/=r3 2/a3 3/b3\nr: 2/=p3 2/a2 2/b2 2/a3 3/b3",
+        "q: 1/a1 1/b1 2/=p1 2/a2 2/b2 2/a3 3/b3",
+        "q: 2/=p1 2/a2\nr: 2/=p9 2/a2",
+    ],
+)
+def test_what_is_in_a_state_and_what_is_in_neither_is_found_on_both_engines(
+    session: "SparkSession", other: str
+) -> None:
+    from raincheck.conformance.spark import properties, queries
+
+    rows = log("p: 1/a1 1/b1 2/a2 2/b2 2/a3 3/b3", *other.splitlines())
+    session.createDataFrame(
+        [msgspec.structs.astuple(row)[:7] for row in rows],
+        "member string, position long, view long, sender string, message string, event string, "
+        "after long",
+    ).createOrReplaceTempView("log")
+    states = {State(*row) for row in session.sql(queries.STATES).collect()}
+    unknown = properties._know_parts(session, states)
+    for name in ("d", "c"):
+        session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
+
+    found = properties._cut(properties._one(session, queries.CUT))
+
+    mine, here = SortedLog(rows), session.sql("select * from c").collect()
+    assert {(row.member, row.at, (row.sender, row.message), row.view) for row in here} == {
+        (state.member, state.position, key, view)
+        for state, inside in mine.contents.items()
+        for key, view in inside.items()
+    }
+    assert (states, unknown) == ({*mine.states}, mine.unknown)
+    assert found == properties_local.answer(rows).witnesses.get("state_cut")
+    assert (found is None) == ("p2" in other)
+
+
+@spark
 @pytest.mark.parametrize("after", [0, 1])
 def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, after: int
@@ -362,6 +402,10 @@ def damaged_log(seed: int) -> list[dict[str, object]]:
         view = 1
         for position, (sender, message) in enumerate(mine, start=1):
             view += rng.random() < 0.15
+            if (member, position) == ("s", 6):
+                row = {"member": member, "view": view, "sender": "q", "event": "state"}
+                rows.append({**row, "position": position, "after": 7})
+                continue
             row = {"member": member, "view": view, "sender": sender, "message": message}
             rows.append({**row, "position": position})
         if rng.random() < 0.7:

@@ -224,7 +224,7 @@ def test_giving_up_is_one_sentence_and_one_object(
     assert err == f"raincheck: {sentence}\n"
     assert json.loads(out) == {
         "verb": "fake",
-        "verdict": "inconclusive",
+        "verdict": "error" if code == 3 else "inconclusive",
         "results": [],
         "reproduce": "raincheck fake --json",
         "error": sentence,
@@ -248,6 +248,18 @@ def test_a_bug_leaves_its_traceback_in_a_file(
     )
     assert "Traceback" in crash.read_text()
     assert str(error) in crash.read_text()
+
+
+def test_what_was_not_decided_can_be_asked_again_and_leaves_no_folder(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(raising(Inconclusive("Nobody answers.")))
+
+    assert main(["fake", "--seed", "7"]) == 2
+
+    out, err = capsys.readouterr()
+    assert (out, err) == ("raincheck fake --seed 7\n", "raincheck: Nobody answers.\n")
+    assert list(Path("runs").iterdir()) == []
 
 
 def test_an_interrupted_run_is_marked_incomplete(

@@ -95,7 +95,7 @@ HEADERS: list[Header] = [
     StableDigest(Z, ViewId(1, A), FAR, FAR),
     Stability(Z, ViewId(1, A), FAR),
     Excluded(Z, B, HUGE),
-    Alive(Z, 99, 1 << 50, True, FAR),
+    Alive(Z, ViewId(99, Z), 1 << 50, True, FAR),
     Leaving(Z),
 ]
 STATE_BODIES: list[Body] = [
@@ -138,7 +138,7 @@ def test_what_comes_in_the_name_of_a_member_must_come_from_its_place() -> None:
         CODEC.encode(Leaving(A)),
         CODEC.encode(Excluded(A, B, replace_members(group, (A, C)))),
         CODEC.encode(Stability(A, ViewId(1, A), FAR)),
-        CODEC.encode(Alive(A, 1, 1 << 50, False, FAR)),
+        CODEC.encode(Alive(A, ViewId(1, A), 1 << 50, False, FAR)),
     ]
 
     for datagram in forged:
@@ -215,7 +215,7 @@ def test_another_stack_is_refused_with_both_fingerprints() -> None:
         stack.handle_timer(now)
 
     protocols = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
-    largest = "max_message=134217728"
+    largest = "max_message=134217728 on_merge=leave"
     assert stack.poll_reports() == [
         Left(
             f"not admitted: its stack is {protocols} max_bundle=4096 {largest}, "

@@ -12,7 +12,15 @@ from raincheck.impl.errors import CallFailed, MessageTooLarge, NotInView
 from raincheck.impl.messages import Address, Frame, Payloads, Run
 from raincheck.impl.sequencer.events import Deliver
 from raincheck.impl.simulation.group import Link, Node, Simulator
-from raincheck.impl.stack.calls import NOT_ASKED, OTHER_VIEW, TWICE, UNEXPECTED, Calls, Replies
+from raincheck.impl.stack.calls import (
+    MOST_REASON,
+    NOT_ASKED,
+    OTHER_VIEW,
+    TWICE,
+    UNEXPECTED,
+    Calls,
+    Replies,
+)
 from raincheck.impl.stack.calls_layer import DISCARDED
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.frames import ReplyFrame, RequestFrame, encode
@@ -61,6 +69,15 @@ def test_a_call_of_some_is_over_when_each_has_answered_failed_or_left() -> None:
     assert not replies.complete
     assert str(replies) == "answered: a.0; c.0 has failed: no; left: b.0"
     assert len(calls) == 0
+
+
+def test_a_reason_is_cut_whatever_its_sender_says() -> None:
+    calls = Calls()
+    number = calls.begin([A])
+
+    assert calls.replied(A, number, 1, True, b"no" * MOST_REASON) == ("", [number])
+
+    assert calls.take(number).failed == {A: "no" * (MOST_REASON // 2)}
 
 
 def test_a_call_of_all_asks_those_of_the_view_in_which_it_is_delivered() -> None:

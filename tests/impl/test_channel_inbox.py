@@ -1,7 +1,7 @@
 """The inbox: order, bounds, holding and releasing, the end."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -210,5 +210,54 @@ def test_a_message_taken_after_a_pause_counts_as_taken_then(
         bench.inbox.look()  # as whenever the stack has run
         await anext(bench.inbox)
         assert bench.inbox.idle() <= 0.0
+
+    run(body())
+
+
+def read_on(inbox: Inbox) -> Coroutine[Any, Any, object]:
+    async def body() -> object:
+        async for message in inbox:
+            return message
+        return None
+
+    return body()
+
+
+def events_of(inbox: Inbox) -> Coroutine[Any, Any, object]:
+    async def body() -> object:
+        return await anext(inbox.events())
+
+    return body()
+
+
+@pytest.mark.parametrize("first", [read_on, Inbox.batch, events_of])
+@pytest.mark.parametrize("second", [read_on, Inbox.batch, events_of])
+def test_a_second_reader_is_refused_and_the_first_one_goes_on(
+    first: Callable[[Inbox], Coroutine[Any, Any, object]],
+    second: Callable[[Inbox], Coroutine[Any, Any, object]],
+) -> None:
+    async def body() -> None:
+        bench = Bench()
+        reading = asyncio.create_task(first(bench.inbox))
+        for _ in range(3):  # until it waits
+            await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="another task reads the messages here already"):
+            await second(bench.inbox)
+        bench.put(b"a")
+        assert await reading is not None
+
+    run(body())
+
+
+def test_a_reader_that_was_cancelled_is_none() -> None:
+    async def body() -> None:
+        bench = Bench()
+        reading = asyncio.create_task(bench.inbox.batch())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        bench.put(b"a")
+        assert (await anext(bench.inbox)).payload == b"a"
 
     run(body())

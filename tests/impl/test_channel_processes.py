@@ -112,6 +112,11 @@ def test_documents_survive_kills(free_ports: Ports, processes: Processes) -> Non
     type_in(a, "ask b one")
     asked = wait_for_line(a, lambda line: line.startswith("b has "))
     assert asked.endswith(": the same")
+    type_in(a, "ask b nothing")
+    refused = wait_for_line(a, lambda line: "has failed" in line)
+    assert refused.endswith(" has failed: there is no document nothing")
+    type_in(a, "ask nobody one")
+    assert wait_for_line(a, lambda line: "nobody" in line) == "-- there is no member nobody"
     for process in (c, b, a):
         assert process.communicate(timeout=LIMIT)[1].count("Traceback") == 0
         assert process.returncode == 0

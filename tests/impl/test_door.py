@@ -6,7 +6,7 @@ import pytest
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Address, Digest, Endpoint, Payloads
+from raincheck.impl.messages import Address, Digest, Endpoint, Payloads, View, ViewId
 from raincheck.impl.simulation.group import Node, Simulator
 from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.cookies import Cookies
@@ -51,7 +51,7 @@ def group_of(*names: str) -> Simulator:
 
 def forward(to: Address, view: int, first: int = 1, seqno: int = 1) -> bytes:
     """A FORWARD of z."""
-    body = ForwardBody(first, 1, view, 1, 1)
+    body = ForwardBody(first, 1, ViewId(view, A), 1, 1)
     header = UnicastHeader(Z, to, FORWARDS, 1 << 40, seqno, body)
     return CODEC.encode(header, Payloads.pack([b"evil"]))
 
@@ -81,7 +81,7 @@ def test_a_datagram_does_not_make_its_sender_known() -> None:
     body: Body = StopFlush(Fid(1, Z, 1))
     group.inject("b", CODEC.encode(UnicastHeader(Z, B, CONTROL, 1 << 40, 1, body)), STRANGER)
 
-    data = DataHeader(A, 2, Address("c", 0), 1, 1, 1, 4, 9)
+    data = DataHeader(A, 2, Address("c", 0), 1, 1, ViewId(1, A), 4, 9)
     group.inject("b", CODEC.encode(data, Payloads.pack([b"evil"])), STRANGER)
 
     assert group["b"].stack.counters["forged"] == 1
@@ -94,9 +94,9 @@ def test_a_sign_of_life_of_a_stranger_is_not_answered() -> None:
     stack = group["b"].stack
 
     for header in (
-        Alive(Z, 1, 1, False, Digest(())),
+        Alive(Z, ViewId(1, A), 1, False, Digest(())),
         Leaving(Z),
-        Alive(B, 1, 1, False, Digest(())),
+        Alive(B, ViewId(1, A), 1, False, Digest(())),
     ):
         stack.receive([(CODEC.encode(header), STRANGER)], group.now)
         assert [out for out in stack.poll_datagrams() if STRANGER in out.to] == []
@@ -106,7 +106,10 @@ def test_a_former_member_is_answered_at_its_own_place_only() -> None:
     group = group_of("a", "b", "c")
     group.crash("c")
     group.run_until(lambda: group.in_one_view("a", "b"))
-    stack, sign = group["b"].stack, CODEC.encode(Alive(Address("c", 0), 1, 0, False, Digest(())))
+    stack, sign = (
+        group["b"].stack,
+        CODEC.encode(Alive(Address("c", 0), ViewId(1, A), 0, False, Digest(()))),
+    )
 
     for place, answers in ((STRANGER, 0), (group["c"].endpoint, 1)):
         stack.receive([(sign, place)], group.now)
@@ -161,7 +164,7 @@ def forwards(group: Simulator, *bodies: ForwardBody) -> int:
 def test_a_forward_that_leaves_messages_out_is_refused_and_ends_nobody() -> None:
     group = group_of("a", "b", "c")
 
-    assert forwards(group, ForwardBody(9, 1, 1, 9, 9)) == 1
+    assert forwards(group, ForwardBody(9, 1, ViewId(1, A), 9, 9)) == 1
 
     assert group["a"].stack.counters["refused"] == 1
     goes_on(group, "a", "b", "c")
@@ -171,7 +174,7 @@ def spoil(group: Simulator, *receivers: str) -> None:
     """The coordinator sends these a DATA that cannot be its next."""
     node = group["a"]
     at = node.stack._group.find(NakackLayer).core.sent + 1
-    data = DataHeader(A, at, Address("c", 0), 9, 1, 1, 77, 9)
+    data = DataHeader(A, at, Address("c", 0), 9, 1, ViewId(1, A), 77, 9)
     for name in receivers:
         group.inject(name, CODEC.encode(data, Payloads.pack([b"evil"])), node.endpoint)
 
@@ -211,7 +214,7 @@ def test_who_cannot_take_what_a_second_coordinator_sends_has_to_join_again() -> 
     spoil(group, "b", "c")
     group.run_until(lambda: group.in_one_view("b", "c"))
     at = group["b"].stack._group.find(NakackLayer).core.sent + 1
-    data = DataHeader(B, at, Address("c", 0), 9, 1, 2, 77, 9)
+    data = DataHeader(B, at, Address("c", 0), 9, 1, ViewId(2, B), 77, 9)
     group.inject("c", CODEC.encode(data, Payloads.pack([b"evil"])), group["b"].endpoint)
     group.run(3.0)
 
@@ -232,7 +235,7 @@ def test_a_reconcile_of_a_stream_that_nobody_else_sends_is_refused() -> None:
 def test_what_a_member_sends_against_the_protocol_is_reported() -> None:
     group = group_of("a", "b", "c")
 
-    forwards(group, ForwardBody(9, 1, 3, 9, 9))
+    forwards(group, ForwardBody(9, 1, ViewId(3, A), 9, 9))
     group.run(0.01)
 
     (report,) = group["a"].dropped
@@ -258,7 +261,7 @@ def test_a_stranger_that_is_asked_too_cannot_refuse_a_joiner() -> None:
 def test_a_forward_of_a_far_view_is_not_kept() -> None:
     group = group_of("a", "b", "c")
 
-    forwards(group, *(ForwardBody(n, 1, 3 + n, n, n) for n in range(1, 100)))
+    forwards(group, *(ForwardBody(n, 1, ViewId(3 + n, A), n, n) for n in range(1, 100)))
 
     assert group["a"].stack.counters["refused"] == 99
     assert group["a"].stack.sequencer.early == []
@@ -269,8 +272,12 @@ def test_forwards_of_the_next_view_are_kept_up_to_a_bound_and_then_left_where_th
     group = group_of("a", "b", "c")
     config = StackConfig()
     most = config.unicast_window * 3
+    following = View(ViewId(2, A), (A, B, Address("c", 0)))
+    group["a"].stack._membership.held = (following,)
 
-    taken = forwards(group, *(ForwardBody(3 + n, 1, 2, n, n) for n in range(1, 2 * most)))
+    taken = forwards(
+        group, *(ForwardBody(3 + n, 1, following.id, n, n) for n in range(1, 2 * most))
+    )
 
     assert taken == len(group["a"].stack.sequencer.early) == most
 

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from raincheck.impl.gms.events import Suspect, Trust
-from raincheck.impl.messages import Address, Digest
+from raincheck.impl.messages import Address, Digest, ViewId
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.failure_detection import _FORMER, FailureDetection
 from raincheck.impl.stack.layer import Ground, Layer, piled
@@ -22,7 +22,7 @@ class Streams(Layer):
     """Below: makes the signs of life."""
 
     def alive(self, _to):
-        return Alive(A, 1, 0, False, Digest())
+        return Alive(A, ViewId(1, A), 0, False, Digest())
 
 
 class Gms(Layer):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.gms.events import Suspect
-from raincheck.impl.messages import Address, Digest
+from raincheck.impl.messages import Address, Digest, ViewId
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.failure_detection import FailureDetection
@@ -28,7 +28,7 @@ class Streams(Layer):
     """Below: makes the signs of life."""
 
     def alive(self, _to):
-        return Alive(self.me, 1, 0, False, Digest())
+        return Alive(self.me, ViewId(1, A), 0, False, Digest())
 
 
 class Member:

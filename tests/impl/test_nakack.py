@@ -394,7 +394,7 @@ def test_acknowledgements_open_the_window_and_purge_nothing():
     net.multicast(A, 2)
     net.deliver(A)
     for member in (B, C):
-        end.receive_alive(Alive(member, 2, 0, False, stable(a=2)), 0.0)
+        end.receive_alive(Alive(member, ViewId(2, A), 0, False, stable(a=2)), 0.0)
 
     assert end.may_multicast()
     assert end.drained
@@ -411,7 +411,7 @@ def test_what_is_not_stable_closes_the_sender_in_spite_of_acknowledgements():
         assert end.may_multicast()
         net.multicast(A)
         assert end.deliver().header.seqno == number
-        end.receive_alive(Alive(B, 2, 0, False, stable(a=number)), 0.0)
+        end.receive_alive(Alive(B, ViewId(2, A), 0, False, stable(a=number)), 0.0)
 
     assert end.drained
     assert not end.may_multicast()
@@ -427,7 +427,7 @@ def test_retained_bytes_close_the_sender_too():
         assert end.may_multicast()
         end.multicast(Data(Run(A, number, 1), 1, payloads, number, 1), 0.0)
         assert end.deliver().header.seqno == number
-        end.receive_alive(Alive(B, 2, 0, False, stable(a=number)), 0.0)
+        end.receive_alive(Alive(B, ViewId(2, A), 0, False, stable(a=number)), 0.0)
 
     assert not end.may_multicast()
     end.purge(stable(a=2))
@@ -485,11 +485,11 @@ def test_hearsay_about_strangers_oneself_or_the_far_future_is_harmless():
 
 def test_a_sign_of_life_is_answered_only_when_an_acknowledgement_is_wanted():
     net, end = alone(B, A, B)
-    end.receive_alive(Alive(A, 2, 0, False, Digest()), 0.0)
+    end.receive_alive(Alive(A, ViewId(2, A), 0, False, Digest()), 0.0)
     end.acknowledge(0.0)
     assert net.outboxes[B].drain() == []
 
-    end.receive_alive(Alive(A, 2, 0, True, Digest()), 0.0)
+    end.receive_alive(Alive(A, ViewId(2, A), 0, True, Digest()), 0.0)
     end.acknowledge(0.0)
     assert len(net.outboxes[B].drain()) == 1
 

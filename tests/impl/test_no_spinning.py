@@ -39,7 +39,11 @@ cookie = st.integers(0, 3)
 header: st.SearchStrategy[Header] = st.one_of(
     st.builds(lambda who, c: JoinReq(who, StackConfig().fingerprint, False, c, c), address, cookie),
     st.builds(Excluded, address, address, view),
-    st.builds(lambda who, v: Alive(who, v, 0, False, ()), address, st.integers(0, 9)),
+    st.builds(
+        lambda who, v: Alive(who, v, 0, False, ()),
+        address,
+        st.builds(ViewId, st.integers(0, 9), address),
+    ),
     st.builds(lambda who, c: JoinHint(who, "10.0.0.1", 7000, c, c), address, cookie),
     st.builds(lambda who, to, c: JoinRefused(who, to, "no", c), address, address, cookie),
     st.builds(Leaving, address),

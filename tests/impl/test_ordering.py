@@ -97,6 +97,7 @@ def ordering(me: Address, *members: Address, **config: Any) -> tuple[SequencerLa
     below, made = Below(ground), SequencerLayer(ground)
     piled([below, made, Above(ground)])
     first = ground.membership.view = View(ViewId(1, members[0]), members)
+    ground.lineage.install(first.id)
     made.up(Found(PlacedView(first, ())), 0.0)
     made.waits(FORWARDS)
     return made, below
@@ -104,7 +105,7 @@ def ordering(me: Address, *members: Address, **config: Any) -> tuple[SequencerLa
 
 def forward(sender: Address, first: int, view: int = 1) -> tuple[UnicastHeader, Payloads]:
     """A FORWARD of one message."""
-    body = ForwardBody(first, 1, view, first, 1)
+    body = ForwardBody(first, 1, ViewId(view, A), first, 1)
     return UnicastHeader(sender, A, FORWARDS, 1, first, body), Payloads.pack([b"x"])
 
 

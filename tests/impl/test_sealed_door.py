@@ -40,8 +40,8 @@ def kinds_of(union: object) -> list[type]:
 HEADERS, BODIES = kinds_of(Header), kinds_of(Body)
 HEADERS.remove(UnicastHeader)  # it comes with each of the bodies
 RARE = {
-    "GroupQuestion", "JoinRefused", "Nak", "NotJoinedBody", "Reconcile", "ReconcileOk", "StateAsk",
-    "StateCancel", "StateCredit", "StateRefuse",
+    "GroupQuestion", "JoinRefused", "MergeMessage", "Nak", "NotJoinedBody", "Reconcile",
+    "ReconcileOk", "StateAsk", "StateCancel", "StateCredit", "StateRefuse",
 }  # fmt: skip
 """What a group does not need that loses nothing, gives small states, and has met its hosts."""
 

@@ -192,12 +192,12 @@ def test_nothing_that_a_member_could_send_is_taken_from_one_who_has_not_the_key(
     forger = Sealing((NEW,), "group raincheck", place, bytes(SEED))
     view, payloads = ViewId(9, a), Payloads.pack([b"evil"])
     headers: list[tuple[Header, Payloads | None]] = [
-        (DataHeader(a, 99, b, 21, 1, 3, 61, 99), payloads),
-        (UnicastHeader(a, b, FORWARDS, 1 << 40, 1, ForwardBody(21, 1, 3, 1, 1)), payloads),
+        (DataHeader(a, 99, b, 21, 1, view, 61, 99), payloads),
+        (UnicastHeader(a, b, FORWARDS, 1 << 40, 1, ForwardBody(21, 1, view, 1, 1)), payloads),
         (UnicastHeader(a, b, CONTROL, 1 << 40, 1, StopFlush(Fid(3, a, 1))), None),
         (Excluded(a, b, View(view, (a,))), None),
         (Leaving(a), None),
-        (Alive(a, 9, 99, True, Digest(())), None),
+        (Alive(a, view, 99, True, Digest(())), None),
         (JoinReq(Address("a", 7), group["b"].stack.config.fingerprint, False, 0, 0), None),
         (JoinHint(a, "here", 0, 0, 7), None),
     ]

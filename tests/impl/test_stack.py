@@ -288,7 +288,7 @@ def test_well_formed_nonsense_of_strangers_changes_nothing():
     codec, z, b = Codec("raincheck", 60_000), Address("z", 0), Address("b", 0)
     everybody = View(ViewId(9, z), (z,))
     nonsense = [
-        Alive(z, 99, 1 << 50, False, Digest(((b, 1 << 50),))),
+        Alive(z, ViewId(99, z), 1 << 50, False, Digest(((b, 1 << 50),))),
         Nak(z, b, ((1, 1 << 50),)),
         Nak(z, z, ((1, 2),)),
         Excluded(z, b, everybody),
@@ -307,7 +307,13 @@ def test_well_formed_nonsense_of_strangers_changes_nothing():
 
 def test_an_impossible_position_of_a_member_does_not_stop_it():
     group = group_of("a", "b")
-    far = Alive(Address("a", 0), 1, 1 << 50, False, Digest(((Address("b", 0), 1 << 50),)))
+    far = Alive(
+        Address("a", 0),
+        ViewId(1, Address("a", 0)),
+        1 << 50,
+        False,
+        Digest(((Address("b", 0), 1 << 50),)),
+    )
 
     group.inject("b", Codec("raincheck", 60_000).encode(far), group["a"].endpoint)
     group.run(0.2)

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from raincheck.impl.errors import MessageTooLarge, NotInView, NotMember, WouldBlock
-from raincheck.impl.messages import Address, Frame, Payloads
+from raincheck.impl.messages import Address, Frame, Payloads, ViewId
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.direct_layer import Queue
@@ -246,7 +246,11 @@ def test_fragments_that_lie_are_counted_and_end_nobody(payloads: Payloads) -> No
 def test_other_bodies_on_the_lane_of_messages_are_refused() -> None:
     group = group_of("ab")
     group["a"].stack._group.direct.send(
-        group["b"].address, MESSAGES, ForwardBody(1, 1, 1, 1, 0), 0.0, Payloads.pack([b"x"])
+        group["b"].address,
+        MESSAGES,
+        ForwardBody(1, 1, ViewId(1, group["a"].address), 1, 0),
+        0.0,
+        Payloads.pack([b"x"]),
     )
     group["a"].stack.flush(group.now)
     group._settle(group["a"])

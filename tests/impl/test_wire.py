@@ -64,7 +64,7 @@ HEADERS = [
     in_unicast(NotJoinedBody(4, True)),
     UnicastAck(A, B, 1, 1, 5, 4, ((6, 7),)),
     Nak(A, B, ((1, 2), (4, 4))),
-    Alive(A, 4, 10, True, DIGEST),
+    Alive(A, ViewId(4, A), 10, True, DIGEST),
     AreYouAlive(A, B),
     StableDigest(A, VIEW.id, DIGEST, DIGEST),
     Stability(A, VIEW.id, DIGEST),
@@ -76,8 +76,8 @@ HEADERS = [
 ]
 PAYLOADS = Payloads.pack([b"one", b"", b"three"])
 WITH_PAYLOADS = [
-    DataHeader(A, 3, B, 10, 3, 4, 100, 55),
-    UnicastHeader(A, B, 1, 1, 9, ForwardBody(10, 3, 4, 20, 55)),
+    DataHeader(A, 3, B, 10, 3, ViewId(4, A), 100, 55),
+    UnicastHeader(A, B, 1, 1, 9, ForwardBody(10, 3, ViewId(4, A), 20, 55)),
 ]
 DATAGRAMS = [CODEC.encode(header) for header in HEADERS] + [
     CODEC.encode(header, PAYLOADS) for header in WITH_PAYLOADS
@@ -156,7 +156,7 @@ def test_the_reason_says_what_is_wrong():
         JoinHint(A, "\0", 7, 0, 0),
         JoinHint(A, "example.org", 7, 0, 0),
         JoinHint(A, "10.0.0.1\0", 7, 0, 0),
-        DataHeader(A, 3, B, 10, 4, 4, 100, 55),
+        DataHeader(A, 3, B, 10, 4, ViewId(4, A), 100, 55),
     ],
 )
 def test_values_that_no_member_sends_are_malformed(header):
@@ -202,6 +202,6 @@ def test_under_a_key_datagrams_have_no_sum_and_need_none():
     assert without[16:20] == bytes(4) != summed[16:20]
     assert without[:16] + without[20:] == summed[:16] + summed[20:]
     assert codec.decode(without) == codec.decode(summed) == CODEC.decode(summed)
-    data = DataHeader(A, 3, B, 10, PAYLOADS.count, 4, 100, 55)
+    data = DataHeader(A, 3, B, 10, PAYLOADS.count, ViewId(4, A), 100, 55)
     assert codec.decode(codec.encode(data, PAYLOADS)) == CODEC.decode(CODEC.encode(data, PAYLOADS))
     assert reason_for(without) == "corrupted"

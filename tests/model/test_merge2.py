@@ -51,8 +51,9 @@ from raincheck.model.merge2.system import machine
 RULES = Rules()
 M = MergeId("a", 1)
 OTHER = MergeId("z", 1)
-OF_A = Answer("a", 3, frozenset("a"), (5, 0, 0))
-OF_B = Answer("b", 7, frozenset("bc"), (0, 2, 4))
+OF_A = Answer("a", 3, frozenset("a"), (("a", 5), ("b", 0), ("c", 0)))
+OF_B = Answer("b", 7, frozenset("bc"), (("a", 0), ("b", 2), ("c", 4)))
+DIGEST = (("a", 5), ("b", 2), ("c", 4))
 MERGED = View(ViewId(8, "a"), ("a", "b", "c"), M)
 ALONE = View(ViewId(3, "a"), ("a",))
 PAIR = View(ViewId(7, "b"), ("b", "c"))
@@ -126,8 +127,7 @@ def test_the_answer_is_the_side_at_its_cut() -> None:
 
 def test_the_merged_view_has_the_largest_number_plus_one_and_all_that_were_there() -> None:
     me, outputs = after(leading(), ReceiveMergeRsp("b", M, OF_B), Decide())
-    digest = (5, 2, 4)
-    assert outputs == (SendInstallMergeView("b", M, MERGED, digest), Install(MERGED, digest))
+    assert outputs == (SendInstallMergeView("b", M, MERGED, DIGEST), Install(MERGED, DIGEST))
     assert (me.stage, me.waiting) == ("installing", frozenset("ab"))
 
 
@@ -138,8 +138,8 @@ def test_a_leader_without_anybody_else_goes_on_as_before() -> None:
 
 
 def test_all_go_on_together_once_all_sides_have_the_view() -> None:
-    b, outputs = after(answered(), ReceiveInstallMergeView("a", M, MERGED, (5, 2, 4)))
-    assert outputs == (Install(MERGED, (5, 2, 4)),)
+    b, outputs = after(answered(), ReceiveInstallMergeView("a", M, MERGED, DIGEST))
+    assert outputs == (Install(MERGED, DIGEST),)
     b, outputs = after(b, InstallView(MERGED), SideInstalled())
     assert outputs == (SendInstalled("a", M, True),)
     assert (b.stage, b.coordinates) == ("installed", False)
@@ -169,7 +169,7 @@ def test_who_gives_a_merge_up_says_so_and_stays_out_of_it() -> None:
     assert after(me, ReceiveMergeReq("a", M))[1] == (SendMergeRsp("a", M, None),)
     later = MergeId("a", 2)
     assert after(me, ReceiveMergeReq("a", later))[0].merge == later
-    installation = ReceiveInstallMergeView("a", M, MERGED, (5, 2, 4))
+    installation = ReceiveInstallMergeView("a", M, MERGED, DIGEST)
     assert after(me, installation) == (me, (SendInstalled("a", M, False),))
 
     assert after(leading(), Suspect("b"))[1] == (SendCancel("b", M),)
@@ -183,7 +183,7 @@ def test_cancel_frees_a_side_unless_it_has_the_view() -> None:
     me, outputs = after(answered(), ReceiveCancel("a", M))
     assert (me.stage, outputs) == ("idle", (Resume(),))
 
-    holds, _ = after(answered(), ReceiveInstallMergeView("a", M, MERGED, (5, 2, 4)))
+    holds, _ = after(answered(), ReceiveInstallMergeView("a", M, MERGED, DIGEST))
     me, outputs = after(holds, ReceiveCancel("a", M))
     assert (me.stage, outputs) == ("installing", ())
     me, outputs = after(me, InstallView(MERGED), SideInstalled())
@@ -204,7 +204,7 @@ def test_what_comes_after_a_merge_is_over_is_answered() -> None:
 def test_what_is_not_answered_is_sent_again() -> None:
     again_a, again_b = Resend(OF_A.members, OF_A.digest), Resend(OF_B.members, OF_B.digest)
     assert after(leading(), again_a)[1] == (SendMergeReq("b", M),)
-    assert after(decided(), again_a)[1] == (SendInstallMergeView("b", M, MERGED, (5, 2, 4)),)
+    assert after(decided(), again_a)[1] == (SendInstallMergeView("b", M, MERGED, DIGEST),)
     assert after(answered(), again_b)[1] == (SendMergeRsp("a", M, OF_B),)
     assert refused(B, again_b) == ["Unanswered(n) # {}"]
 

@@ -261,7 +261,7 @@ def of_datagrams(codec: Codec) -> Binding:
     def said(effect: Any) -> Any:
         if isinstance(effect, core_events.Data):
             header: Any = codec.decode(effect.raw).header
-            about = {"source": header.source, "seqno": header.seqno, "view": header.view}
+            about = {"source": header.source, "seqno": header.seqno, "view": header.view.counter}
             return output_of(effect._replace(**about))
         return output_of(effect)
 

@@ -22,7 +22,7 @@ MEMBERS, SECONDS, RATE = 3, 5.0, 2000.0
 MOST_MEMBERS = 64
 AUDIT = (
     *("--members", "4", "--seconds", "4", "--trace", ",".join(HEAVY)),
-    *("--faults", "crash,requester,participant,joiner,loss,duplicate,delay,reorder"),
+    *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
 )
 """The options of the runs that an audit makes."""
 LARGEST = 50_000

@@ -5,17 +5,20 @@ judged on their own, by the properties of any system with total order over virtu
 views.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
+from raincheck.conformance.deliveries.states import State
 from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add, counted, judged_sum
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.trace.batches import Problem
 
+from .given import given_by, states_in
 from .members import Member
 from .record import Record
 from .unordered import FOLDER, judge_unordered
@@ -137,28 +140,67 @@ class _Heard:
     last: int
 
 
+class _Jump(NamedTuple):
+    """A delivery that is not of the message after the one that the member had of this sender."""
+
+    member: str
+    position: int
+    sender: str
+    before: int
+    number: int
+
+
+def _explained(jump: _Jump, given: Mapping[State, Mapping[str, int]]) -> bool:
+    """Tell whether the messages between are in a state that the member took before."""
+    return any(
+        state.member == jump.member
+        and state.position < jump.position
+        and inside.get(jump.sender) == jump.number - 1
+        and jump.number > jump.before
+        for state, inside in given.items()
+    )
+
+
+def _log_of(folder: Path, record: Record, who: str) -> Path:
+    return folder / "deliveries" / f"{record.run}.{who}.jsonl"
+
+
 def _judge_logs(judged: ClusterJudged, folder: Path) -> None:
     """Judge the applications' deliveries: no gaps, and all messages of survivors."""
     record, problems = judged.record, list[Problem]()
     heard: dict[str, dict[str, _Heard]] = {}
+    jumps: list[_Jump] = []
+    states: list[State] = []
+    lengths: dict[str, int] = {}
+    logs = {each.address: _log_of(folder, record, each.address) for each in record.lives}
+    for who, path in logs.items():
+        mine = heard[who] = {}
+        for row in read_rows(path, problems.append) if path.is_file() else ():
+            lengths[who] = max(row.position, lengths.get(who, 0))
+            if row.event == "state":
+                states += states_in([row])
+            elif row.event == "deliver":
+                judged.messages += 1
+                number, known = int(row.message), mine.get(row.sender)
+                if known is None:
+                    mine[row.sender] = _Heard(number, number)
+                    continue
+                if number != known.last + 1:
+                    jumps.append(_Jump(who, row.position, row.sender, known.last, number))
+                known.last = number
+    again = {who: read_rows(path, lambda _: None) for who, path in logs.items() if path.is_file()}
+    given = given_by(states, lengths, again)
     gaps: list[str] = []
-    for member in record.lives:
-        path = folder / "deliveries" / f"{record.run}.{member.address}.jsonl"
-        mine = heard[member.address] = {}
-        if not path.is_file():
-            continue
-        for row in read_rows(path, problems.append):
-            if row.event != "deliver":
-                continue
-            judged.messages += 1
-            number, known = int(row.message), mine.get(row.sender)
-            if known is None:
-                mine[row.sender] = _Heard(number, number)
-            elif number == known.last + 1:
-                known.last = number
-            else:
-                gaps.append(f"{member.address} delivered {row.sender} {number} after {known.last}")
-                known.last = number
+    for jump in jumps:
+        if not _explained(jump, given):
+            who, _, sender, before, number = jump
+            gaps.append(f"{who} delivered {sender} {number} after {before}")
+    for state, inside in given.items():
+        for sender, number in inside.items():
+            known = heard[state.member].setdefault(sender, _Heard(1, number))
+            known.last = max(known.last, number)
+            if known.first <= number + 1:
+                known.first = 1
     add(judged.verdicts, "GapFree", VIOLATED if gaps else HOLDS)
     judged.reasons += [f"GapFree is violated: {gap}" for gap in gaps[:1]]
     # A log may lack its end if the member was killed before it had written a line.

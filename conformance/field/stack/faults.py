@@ -9,7 +9,7 @@ CHANGES = ("requester", "participant", "joiner")
 """The victims of a kill during a view change that the harness provokes: the leader (which requests
 its flush), another participant, or the joiner.
 """
-PROCESS = ("crash", "pause", "leave", "join", *CHANGES)
+PROCESS = ("crash", "pause", "leave", "join", *CHANGES, "state")
 """Faults of processes, caused by the harness."""
 KINDS = (*PROCESS, *LINK)
 
@@ -65,6 +65,8 @@ def make_plan(kinds: tuple[str, ...], seed: int) -> Plan[Fault]:
     if "join" in kinds:
         drawn.append(Fault("join", 0, settle=draw.random() < 0.6))
     drawn += [_change(draw, kind) for kind in CHANGES if kind in kinds]
+    if "state" in kinds:
+        drawn += [Fault("state", 0, draw.choice((COORDINATOR, MEMBER))) for _ in range(2)]
     draw.shuffle(drawn)
     return plan_of(draw, drawn, kinds, _SHARES)
 

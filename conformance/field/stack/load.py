@@ -2,16 +2,19 @@
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 from raincheck.conformance.field.load import Duties
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.state_callbacks import StateNotTransferred
+from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Batch
 
 from .log import Log
-from .state import Everything
+from .state import Everything, Given
 from .talk import Talk, due
 from .unordered import FOLDER, Unordered
 
@@ -35,13 +38,17 @@ class Node(Duties):
         self._log = Log(args.deliveries / name, me)
         log = Log(args.deliveries.parent / FOLDER / name, me)
         self._unordered = Unordered(me, log, everything)
+        self._fetching = asyncio.Event()
+        everything.here, everything.on_taken = self._here, self._took_state
+        if everything.taken is not None:
+            self._took_state(everything.taken)
 
     async def work(self) -> None:
         """Deliver, send, report; return after a graceful leave."""
         deliver = self.start(self._deliver())
         duties = [deliver, *map(self.start, (self.load(), self.report(), self.follow()))]
         self.start(self._views())
-        duties.append(self.start(self._speak()))
+        duties += [self.start(self._speak()), self.start(self._fetch())]
         try:
             await self.until_ending(duties)
             self.ending.set()
@@ -88,6 +95,36 @@ class Node(Duties):
             self._speaking.clear()
             await self._talk.speak(self._channel)
         await asyncio.Event().wait()
+
+    def obey(self, word: str, rest: Sequence[str]) -> None:  # noqa: ARG002
+        """Ask for the state again, if so ordered."""
+        if word == "state":
+            self._fetching.set()
+
+    async def _fetch(self) -> None:
+        """Ask for the group's state when the harness wants it."""
+        while True:
+            await self._fetching.wait()
+            self._fetching.clear()
+            try:
+                await self._channel.fetch_state(timeout=self.args.join_timeout)
+            except (StateNotTransferred, NotMember) as problem:
+                tell("no_state", sentence=str(problem))
+
+    def _here(self) -> Given:
+        return Given(
+            self.me,
+            self._log.position,
+            self._unordered.log.position,
+            dict(self.highest),
+            dict(self._unordered.highest),
+        )
+
+    def _took_state(self, given: Given) -> None:
+        view = self._channel.view.id.counter
+        self._log.took_state(view, given.provider, given.position)
+        self._unordered.took_state(view, given)
+        self.highest.update(given.highest)
 
     def _take(self, batch: Batch) -> None:
         sender = str(batch.sender)

@@ -10,7 +10,8 @@ class Log:
     def __init__(self, path: Path, member: str) -> None:
         self._file = path.open("x", encoding="utf-8")
         self._member = member
-        self._position = 0
+        self.position = 0
+        """The last position: how many deliveries and states are recorded."""
 
     def row(self, event: str, **fields: object) -> None:
         """Append a row that is not a delivery."""
@@ -28,7 +29,7 @@ class Log:
 
     def delivered(self, sender: str, view: int, numbers: list[int]) -> None:
         """Append deliveries."""
-        first, self._position = self._position + 1, self._position + len(numbers)
+        first, self.position = self.position + 1, self.position + len(numbers)
         self._write(
             "".join(
                 f'{{"member":"{self._member}","view":{view},"sender":"{sender}",'
@@ -37,9 +38,14 @@ class Log:
             )
         )
 
+    def took_state(self, view: int, provider: str, after: int) -> None:
+        """Record a state that was taken: what `provider` had at that position of its log."""
+        self.position += 1
+        self.row("state", position=self.position, view=view, sender=provider, after=after)
+
     def close(self) -> None:
         """Record that the log is complete."""
-        self.row("end", position=self._position)
+        self.row("end", position=self.position)
         self._file.close()
 
     def _write(self, text: str) -> None:

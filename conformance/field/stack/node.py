@@ -81,7 +81,7 @@ class TracedConfig(ChannelConfig):
             layers=self.layers,
         )
         self._record(stack, address)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, stack)
         return stack, writer
 
     def _record(self, stack: Stack, address: Address) -> None:
@@ -96,7 +96,7 @@ class TracedConfig(ChannelConfig):
             )
 
 
-def _status(stack: Stack) -> None:
+def status(stack: Stack) -> None:
     """Answer SIGUSR1: report what this member is doing, and for whom it waits."""
     missing = {
         str(member): what
@@ -106,9 +106,10 @@ def _status(stack: Stack) -> None:
     tell("status", status=stack.status, view=str(stack.view), missing=missing, counters=counters)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = parser_of("raincheck.conformance.field.stack.node", "cluster", join_timeout=20.0)
-    add = parser.add_argument
+def parser(module: str = "raincheck.conformance.field.stack.node") -> argparse.ArgumentParser:
+    """Return a parser with the options of a member of a stack's group."""
+    options = parser_of(module, "cluster", join_timeout=20.0)
+    add = options.add_argument
     add("--cluster", required=True, help="the group's name")
     add("--transport", choices=("udp", "multicast", "tcp"), default="udp")
     add("--group", default="239.192.7.7:45588", metavar="HOST:PORT", help="IP multicast group")
@@ -118,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
-    return parser
+    return options
 
 
 def repairs(text: str) -> Repairs:
@@ -187,7 +188,7 @@ async def _run(args: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a member; return one of the exit codes of `field/telling.py`."""
-    return live(_parser().parse_args(arguments), _run, (NotMember, StateNotTransferred))
+    return live(parser().parse_args(arguments), _run, (NotMember, StateNotTransferred))
 
 
 if __name__ == "__main__":

@@ -129,7 +129,10 @@ class ClusterRun(Run[Record, Member]):
             if target is None:
                 self._skip(fault.kind)
                 return
-            if fault.kind == "pause":
+            if fault.kind == "state":
+                self._note("state", target.address, role=fault.target, view=target.view)
+                target.tell("state")
+            elif fault.kind == "pause":
                 await self._pause(target, fault.seconds)
             else:
                 self._take_away(target, fault)

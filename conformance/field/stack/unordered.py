@@ -10,6 +10,7 @@ that a cut between them is noticed as well.
 from collections.abc import Iterable
 from pathlib import Path
 
+from raincheck.conformance.deliveries.properties import NO_STATES, NOBODY
 from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.field.telling import SMALLEST, content, tell
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE
@@ -17,7 +18,7 @@ from raincheck.impl.aio.channel import Channel
 from raincheck.impl.messages import Batch
 
 from .log import Log
-from .state import Everything
+from .state import Everything, Given
 
 FOLDER = "unordered"
 """The folder of their logs."""
@@ -28,8 +29,11 @@ PROPERTIES = (
     "sender_fifo",
     "virtual_synchrony",
     "gap_freeness",
+    "state_cut",
 )
-"""What is promised of them."""
+"""What is promised of them; the last one where somebody took a state with some of them."""
+
+_NO_STATES = (NO_STATES, NOBODY["state_cut"])
 
 
 class Unordered:
@@ -48,6 +52,11 @@ class Unordered:
         self.log.sends(channel.view.id.counter, number, 1)
         await channel.send(_content(self._me, number), order="none")
         self.sent = number
+
+    def took_state(self, view: int, given: Given) -> None:
+        """Log a state that was taken."""
+        self.log.took_state(view, given.provider, given.unordered)
+        self.highest.update(given.highest_unordered)
 
     def took(self, batch: Batch) -> None:
         """Log what was delivered, and compare it with what was sent."""
@@ -70,7 +79,8 @@ def judge_unordered(logs: Iterable[Path]) -> tuple[str, list[str]]:
     found = sorted(logs)
     if not found:
         return INCONCLUSIVE, ["the logs of unordered messages: there are none"]
-    bad = [each for each in check_deliveries(found, PROPERTIES).properties if each.verdict != HOLDS]
+    judged = check_deliveries(found, PROPERTIES).properties
+    bad = [each for each in judged if each.verdict != HOLDS and each.reason not in _NO_STATES]
     reasons = [
         f"the logs of unordered messages: {each.name} {each.verdict}: {each.reason or each.witness}"
         for each in bad

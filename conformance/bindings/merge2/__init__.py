@@ -1,0 +1,1 @@
+"""MERGE2: how model, implementation and traces name the same things."""

@@ -1,0 +1,1 @@
+"""PRIMARY: how model, implementation and traces name the same things."""

@@ -1,0 +1,1 @@
+"""Runs of real groups that are partitioned, and merge (`raincheck run merging`)."""

@@ -1,0 +1,116 @@
+"""Cut a real group into sides under load, and judge what its members delivered
+(`raincheck run merging`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Iterator
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Outcome, Result, Ui
+from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping
+from raincheck.conformance.field.faults import Plan, kinds_of
+from raincheck.conformance.field.stack.campaign import LARGEST
+from raincheck.conformance.field.stack.faults import Fault
+
+from .checks import MergingJudged, judge, results
+from .faults import KINDS, make_plan
+from .members import MODULE
+from .run import MergingRecord, MergingRun, MergingSettings
+
+MEMBERS, SECONDS, RATE = 4, 4.0, 100.0
+LEAST, MOST_MEMBERS = 2, 16
+POLICIES = ("state", "callback")
+AUDIT = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,leader,loss,reorder")
+"""The options of the runs that an audit makes."""
+TRACED = False
+"""Whether the members record traces."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that only such a group has."""
+    group = parser.add_argument_group(
+        "raincheck run merging",
+        f"a group of {LEAST} to {MOST_MEMBERS} founders (default: {MEMBERS}) that is cut and "
+        f"merges; --faults: {', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); "
+        f"--rate: messages per second and member (default: {RATE:g})",
+    )
+    group.add_argument(
+        "--on-merge", choices=POLICIES, default=POLICIES[0],
+        help="what becomes of the states of sides that merge (default: state)",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Run the group as often as requested, and check each run."""
+    for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
+        if given:
+            raise UsageError(f"{option} is for the ring: use raincheck run raincore.")
+    return MergingCampaign(args, ui, settings_of(args)).run()
+
+
+class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
+    """Runs of a group that merges."""
+
+    module = MODULE
+
+    def which_group(self) -> list[str]:
+        """Return how many found the group, and over which transport."""
+        members = str(self.settings.members)
+        return ["merging", "--members", members, "--transport", self.args.transport]
+
+    def more_options(self) -> list[str]:
+        """Return the policy."""
+        return ["--on-merge", self.settings.on_merge]
+
+    def plan(self, seed: int) -> Plan[Fault]:
+        """Return the faults of the run of that seed."""
+        return make_plan(self.settings.kinds, seed)
+
+    def founders(self, seed: int) -> Iterator[dict[str, object]]:
+        """Yield the options of each founder; all but the first join those before them."""
+        record = MergingRecord(f"run-{seed}", seed, self.plan(seed))
+        options = MergingRun.options_of(self.settings, record, self.args.out)
+        for number in range(self.settings.members):
+            yield options | {"peers": "HOST:PORT" if number else ""}
+
+    def judged(self, seed: int) -> MergingJudged:
+        """Do one run, and check its logs."""
+        out = self.args.out
+        with keeping(out):
+            record = asyncio.run(MergingRun(self.settings, seed, out).run())
+        assert isinstance(record, MergingRecord)
+        return judge(record, out, takes_state=self.settings.on_merge == "state")
+
+    def results(self, runs: list[MergingJudged], again: dict[int, str]) -> tuple[Result, ...]:
+        """Return one result for each run, and one for each property over all runs."""
+        return results(runs, again)
+
+
+def settings_of(args: argparse.Namespace) -> MergingSettings:
+    """Return the settings; raise UsageError if an argument is wrong."""
+    rate = RATE if args.rate is None else args.rate
+    members = MEMBERS if args.members is None else args.members
+    if not LEAST <= members <= MOST_MEMBERS:
+        raise UsageError(f"--members is {members}: choose from {LEAST} to {MOST_MEMBERS}.")
+    if args.messages is not None:
+        raise UsageError("--messages is not for groups that merge: give --seconds.")
+    if args.no_check:
+        raise UsageError("--no-check is not for groups that merge: their logs are always judged.")
+    if args.transport == "udp-multicast":
+        raise UsageError("--transport udp-multicast cannot be cut: choose udp or tcp.")
+    check_counts(args, rate, "no limit", LARGEST)
+    if not rate:
+        raise UsageError("--rate is 0: it must be above 0 in a group that merges.")
+    return MergingSettings(
+        members=members,
+        transport=args.transport,
+        kinds=kinds_of(args.faults, KINDS),
+        seconds=args.seconds or SECONDS,
+        size=args.size,
+        rate=rate,
+        undo=args.undo,
+        on_merge=args.on_merge,
+    )

@@ -1,0 +1,149 @@
+"""The findings in the delivery logs of a run whose group was cut and merged.
+
+Each member's log has what it delivered, in views that are numbered by their ids. The promises about
+those that go on together are those of any system with virtually synchronous views; what holds
+across sides is judged by `sides.py`. Of numbers without gaps nothing is promised: what one side
+sends while it is apart the other one never has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from raincheck.conformance.deliveries.logs import read_rows
+from raincheck.conformance.deliveries.properties_local import check_deliveries
+from raincheck.conformance.field.judged import Judged, over_all
+from raincheck.conformance.field.tally import add
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
+
+from .run import MergingRecord
+from .sides import (
+    compared,
+    compared_in_a_view,
+    compared_together,
+    lives_of,
+    two_orders,
+    two_sets,
+    two_views,
+)
+
+ASKED = ("no_duplication", "no_creation", "sender_fifo")
+"""The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
+another one's state loses what it alone has delivered, and has what was delivered in no view of its.
+"""
+FIRM = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
+"""The properties that must hold. OneGroup: sides that can reach each other became one group each
+time. Integrity: contents are those that were sent. Logs: the promises about the delivery logs.
+Together, OneOrder, OneView: those across sides. SameState: in the end all applications had the same
+state; asked if sides take a state.
+"""
+
+
+@dataclass(slots=True)
+class MergingJudged(Judged[MergingRecord]):
+    """A run and the findings about it."""
+
+    protocol = "merging"
+    takes_state: bool = True
+    messages: int = 0
+
+    @property
+    def owed(self) -> list[str]:
+        """Return the properties that have to hold."""
+        left_out: set[str] = set() if self.takes_state else {"SameState"}
+        if not self.record.merges:  # no cut lasted long enough to part anybody
+            left_out.add("OneGroup")
+        return [name for name in FIRM if name not in left_out or name in self.verdicts]
+
+    @property
+    def counts(self) -> dict[str, object]:
+        """Return the figures that only such a group has."""
+        lives = self.record.lives
+        return {
+            "messages": self.messages,
+            "merges": list(self.record.merges),
+            "lives": len(lives),
+            "transfers": sum(member.transfers for member in lives),
+        }
+
+
+def judge(record: MergingRecord, folder: Path, *, takes_state: bool) -> MergingJudged:
+    """Check one run's logs."""
+    judged = MergingJudged(record, takes_state=takes_state)
+    judged.begin()
+    wrong = any(member.wrong for member in record.lives)
+    add(judged.verdicts, "Integrity", VIOLATED if wrong else HOLDS)
+    if record.apart:
+        add(judged.verdicts, "OneGroup", VIOLATED)
+        judged.reasons.append(f"OneGroup is violated: {record.apart}")
+    elif record.merges:
+        add(judged.verdicts, "OneGroup", HOLDS)
+    _judge_logs(judged, folder)
+    if takes_state:
+        _judge_states(judged)
+    return judged
+
+
+def _judge_logs(judged: MergingJudged, folder: Path) -> None:
+    run = judged.record.run
+    logs = sorted((folder / "deliveries").glob(f"{run}.*.jsonl"))
+    if not logs:
+        add(judged.verdicts, "Logs", INCONCLUSIVE)
+        judged.reasons.append("no member has written a log")
+        return
+    lives = lives_of(row for path in logs for row in read_rows(path, lambda _: None))
+    across = {
+        "Together": (two_sets, compared_together),
+        "OneOrder": (two_orders, compared_in_a_view),
+        "OneView": (two_views, compared),
+    }
+    for name, (fault_in, counted) in across.items():
+        wrong, common = fault_in(lives), counted(lives)
+        add(judged.verdicts, name, VIOLATED if wrong else HOLDS if common else INCONCLUSIVE)
+        judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
+        judged.judged[name] = {"members": len(lives), "messages": common}
+    verdict = check_deliveries(logs, ASKED)
+    judged.messages = verdict.facts.messages
+    for promise in verdict.properties:
+        add(judged.verdicts, "Logs", promise.verdict)
+        if promise.verdict != HOLDS:
+            why = promise.reason or promise.witness
+            judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
+
+
+def _judge_states(judged: MergingJudged) -> None:
+    states = {member.address: member.state for member in judged.record.survivors if member.state}
+    if len(states) < 2:
+        add(judged.verdicts, "SameState", INCONCLUSIVE)
+        judged.reasons.append("SameState: fewer than two members came to the end")
+    elif len(set(states.values())) > 1:
+        add(judged.verdicts, "SameState", VIOLATED)
+        judged.reasons.append(f"SameState is violated: messages and their checksums: {states}")
+    else:
+        add(judged.verdicts, "SameState", HOLDS)
+
+
+def results(runs: list[MergingJudged], again: dict[int, str]) -> tuple[Result, ...]:
+    """Return one result for each run, and one for each property over all runs."""
+    found = [judged.result(again[judged.record.seed]) for judged in runs]
+    merges = sorted(seconds for judged in runs for seconds in judged.record.merges)
+    for name in FIRM:
+        if (worst := over_all(runs, name)) is not None:
+            verdict, figures = worst
+            if name == "OneGroup" and merges:
+                figures = {**figures, "merges": len(merges), **_spread(merges)}
+            found.append(Result(name, MergingJudged.protocol, verdict, HOLDS, figures))
+    if not any("OneGroup" in judged.verdicts for judged in runs):
+        why = "no cut lasted long enough to part anybody: make more runs, or longer ones"
+        found.append(Result("OneGroup", MergingJudged.protocol, INCONCLUSIVE, HOLDS, {}, why))
+    return tuple(found)
+
+
+def _spread(seconds: list[float]) -> dict[str, float]:
+    """Return how long merges took, from the mending of the network to one group."""
+    return {
+        "seconds_p50": seconds[len(seconds) // 2],
+        "seconds_p99": seconds[min(len(seconds) - 1, len(seconds) * 99 // 100)],
+        "seconds_most": seconds[-1],
+    }

@@ -1,0 +1,1 @@
+"""PRIMARY: which side of a partition goes on."""

@@ -1,0 +1,40 @@
+"""A merged view as each of its members has it: its own side has stayed, the others have joined."""
+
+from __future__ import annotations
+
+from raincheck.impl.messages import Address, MergeView, View
+from raincheck.impl.wire.headers import PlacedView
+from raincheck.impl.wire.merge_bodies import Side
+
+
+def strangers(placed: PlacedView, me: Address) -> list[Side]:
+    """Return the sides of a merged view that this member does not come from."""
+    return [side for side in placed.sides if me not in side.members]
+
+
+def local(placed: PlacedView, me: Address) -> PlacedView:
+    """Return the view with the members of the other sides as its joiners; others as they are."""
+    if not placed.sides:
+        return placed
+    others = {member for side in strangers(placed, me) for member in side.members}
+    view = placed.view
+    joiners = tuple(member for member in view.members if member in others)
+    return placed._replace(view=view._replace(joiners=joiners))
+
+
+def yielding(placed: PlacedView) -> list[Address]:
+    """Return the members of a merged view whose sides do not prevail.
+
+    The largest side does; of equal ones that with more views behind it, then the one whose
+    coordinator comes first.
+    """
+    sides = sorted(placed.sides, key=lambda side: side.coordinator)
+    first = max(sides, key=lambda side: (len(side.members), side.view.counter))
+    return [member for side in sides if side != first for member in side.members]
+
+
+def shown(placed: PlacedView) -> View:
+    """Return the view as the application sees it."""
+    if not placed.sides:
+        return placed.view
+    return MergeView.of(placed.view, tuple(View(s.view, s.members) for s in placed.sides))

@@ -1,0 +1,98 @@
+"""The inductive invariant of MERGE2's proof."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from raincheck.model.proof.induction import Conjunct
+from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
+
+from .words import ANSWERED, FLUSHING, IDLE, in_path, is_heard, leads
+
+
+def one_coordinator(s: World, n: Expr) -> Expr:
+    """A running member is the coordinator if, and only if, it is the first in its view."""
+    return Implies(s.running(n), s.coordinates(n) == (s.first(s.view(n)) == n))
+
+
+def in_order(s: World, n: Expr, i: Expr, j: Expr) -> Expr:
+    """Of one sender, what is delivered later has the larger number."""
+    both = And(is_heard(s, n, i), is_heard(s, n, j), s.heard_from(n, i) == s.heard_from(n, j))
+    return Implies(And(both, i < j), s.heard_number(n, i) < s.heard_number(n, j))
+
+
+def _is_result(s: World, v: Expr) -> Expr:
+    """If the view comes from a merge, it is what that merge has decided."""
+    return Implies(s.merged(v), And(s.decided(s.union(v)), s.result(s.union(v)) == v))
+
+
+INVARIANT: Final = (
+    Conjunct(
+        "OneCoordinator",
+        "A member is the coordinator if, and only if, it is the first in its view.",
+        ("process",),
+        one_coordinator,
+        lambda s, n: [s.coordinates(n)],
+    ),
+    Conjunct(
+        "MergesAreBegun",
+        "Who takes part in a merge takes part in one that has been begun.",
+        ("process",),
+        lambda s, n: Or(s.stage(n) == IDLE, s.begun(s.merge(n))),
+        lambda s, n: [s.merge(n)],
+    ),
+    Conjunct(
+        "DecidedAreBegun",
+        "A merge that is decided has been begun.",
+        ("union",),
+        lambda s, u: Implies(s.decided(u), s.begun(u)),
+        lambda s, u: [s.decided(u)],
+    ),
+    Conjunct(
+        "DecidedOnce",
+        "A leader that may decide has not decided.",
+        ("process",),
+        lambda s, n: Implies(
+            And(leads(s, n), Or(s.stage(n) == FLUSHING, s.stage(n) == ANSWERED)),
+            Not(s.decided(s.merge(n))),
+        ),
+        lambda s, n: [s.merge(n)],
+    ),
+    Conjunct(
+        "ResultOfItsMerge",
+        "What a merge has decided comes from it.",
+        ("union",),
+        lambda s, u: Implies(s.decided(u), And(s.merged(s.result(u)), s.union(s.result(u)) == u)),
+        lambda s, u: [s.result(u)],
+    ),
+    Conjunct(
+        "HeldIsResult",
+        "A merged view that is held ready is what its merge has decided.",
+        ("process",),
+        lambda s, n: Implies(s.holds(n), _is_result(s, s.held(n))),
+        lambda s, n: [s.held(n)],
+    ),
+    Conjunct(
+        "PathIsResult",
+        "A merged view that is installed is what its merge has decided.",
+        ("process", "index"),
+        lambda s, n, i: Implies(in_path(s, n, i), _is_result(s, s.path(n, i))),
+        lambda s, n, i: [s.path(n, i)],
+    ),
+    Conjunct(
+        "HeardIsRead",
+        "A member has read what it has delivered.",
+        ("process", "index"),
+        lambda s, n, j: Implies(
+            is_heard(s, n, j), s.heard_number(n, j) <= s.position(n, s.heard_from(n, j))
+        ),
+        lambda s, n, j: [s.heard_number(n, j)],
+    ),
+    Conjunct(
+        "InOrder",
+        "Of one sender, what is delivered later has the larger number.",
+        ("process", "index", "index"),
+        in_order,
+        lambda s, n, i, j: [(s.heard_number(n, i), s.heard_number(n, j))],
+    ),
+)

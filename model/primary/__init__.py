@@ -1,0 +1,1 @@
+"""PRIMARY: the model of its specification."""
