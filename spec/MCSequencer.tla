@@ -55,7 +55,9 @@ MCFairness ==
     WF_vars(
         \/ \E n \in Node :
               \/ InstallView(n) \/ Join(n) \/ Resend(n) \/ Stop(n)
+              \/ Acknowledge(n) \/ Announce(n)
               \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+              \/ \E s \in Node : ReceiveAck(n, s) \/ ReceiveSafe(n, s)
         \/ ViewChange)
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness

@@ -143,15 +143,25 @@ class Sequencer:
         return self.seqno - self.received_table.get(self.me, 0) + self.held.count_of(self.me)
 
     @property
+    def bytes_in_flight(self) -> int:
+        """The payload bytes of these messages."""
+        return self.pending_bytes + self.held.bytes_of(self.me)
+
+    @property
     def safe_now(self) -> int:
         """How much of this coordinator's stream all members of its view are known to have."""
         places = [self.heard.get(each, 0) for each in self.members if each != self.me]
         return min([self.position.get(self.me, 0), *places])
 
     @property
+    def received(self) -> int:
+        """How much of its coordinator's stream has arrived here."""
+        return self.position.get(self.members[0], 0) if self.members else 0
+
+    @property
     def unacknowledged(self) -> int:
         """How much of its coordinator's stream has arrived here that was not acknowledged."""
-        return self._received - self.told
+        return self.received - self.told
 
     # ------------------------------------------------------------------ the handlers
 
@@ -221,7 +231,7 @@ class Sequencer:
         self._guard("Acknowledge", "~IsCoordinator(n)", not self.is_coordinator, self.members)
         self._guard("Acknowledge", "at > told[n]", self.unacknowledged > 0, self.told)
         self.clock += 1
-        self.told = self._received
+        self.told = self.received
         return [SendAck(self.members[0], self.told, self.clock)]
 
     def _receive_ack(self, event: ReceiveAck) -> list[Effect]:
@@ -291,7 +301,7 @@ class Sequencer:
         passed = self._released(None)  # all survivors have it
         self.view, self.members = number, members
         self.heard.clear()
-        self.told = self._received if repairs.delivery == "safe" else 0
+        self.told = self.received if repairs.delivery == "safe" else 0
         if not self.is_coordinator:
             return passed
         rsp = JoinRsp(view, self._join_table(), self._digest(), self.clock)
@@ -315,11 +325,12 @@ class Sequencer:
 
         `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them.
         """
+        passed = self._released(None)  # in this side's old view
         self.view = event.view.id.counter - 1
         self.clock = max(self.clock, clock)
         self.received_table |= dict(table)
         self.position |= dict(digest.entries)
-        return self._install_view(event)
+        return passed + self._install_view(event)
 
     def _join(self, event: Join) -> list[Effect]:
         """JOIN_RSP arrives: the joiner is a member."""
@@ -330,7 +341,7 @@ class Sequencer:
         self.view, self.members = rsp.view.id.counter, rsp.view.members
         self.received_table = dict(rsp.table)
         self.position = dict(rsp.digest.entries)
-        self.told = self._received if self.repairs.delivery == "safe" else 0
+        self.told = self.received if self.repairs.delivery == "safe" else 0
         return []
 
     def _resend(self, event: Resend) -> list[Effect]:
@@ -373,11 +384,6 @@ class Sequencer:
         return []
 
     # ------------------------------------------------------------------ their parts
-
-    @property
-    def _received(self) -> int:
-        """How much of its coordinator's stream has arrived here."""
-        return self.position.get(self.members[0], 0) if self.members else 0
 
     def _released(self, place: int | None) -> list[Effect]:
         """Deliver what is held up to that place of the stream, all of it if there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -18,18 +18,17 @@ class Entry(NamedTuple):
 
 
 class Held:
-    """Runs in the order of the stream. NAKACK's windows bound them: nothing is safe before it is
-    acknowledged, and a coordinator multicasts only so much that is not.
-    """
+    """Runs in the order of the stream; their number is `len`, `size` that of their bytes."""
 
-    __slots__ = ("_counts", "_entries")
+    __slots__ = ("_entries", "_of", "size")
 
     def __init__(self) -> None:
         self._entries: deque[Entry] = deque()
-        self._counts: Counter[Address] = Counter()
+        self._of: dict[Address, tuple[int, int]] = {}  # of each sender, messages and bytes
+        self.size = 0
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries)
@@ -37,11 +36,15 @@ class Held:
     def append(self, place: int, run: Run, payloads: Payloads) -> None:
         """Hold a run behind all others."""
         self._entries.append(Entry(place, run, payloads))
-        self._counts[run.sender] += run.size
+        self._count(run.sender, run.size, payloads.size)
 
     def count_of(self, sender: Address) -> int:
         """Return how many messages of that sender are held."""
-        return self._counts[sender] if self._counts else 0
+        return self._of[sender][0] if sender in self._of else 0
+
+    def bytes_of(self, sender: Address) -> int:
+        """Return how many bytes of that sender are held."""
+        return self._of[sender][1] if sender in self._of else 0
 
     def covers(self, place: int) -> bool:
         """Return whether a message is held whose place is at most that one."""
@@ -58,13 +61,19 @@ class Held:
                 rest = Run(run.sender, run.first + size, run.size - size)
                 entries.appendleft(Entry(at + size, rest, payloads.part(size, rest.size)))
                 run, payloads = Run(run.sender, run.first, size), payloads.part(0, size)
-            self._counts[run.sender] -= size
-            if not self._counts[run.sender]:
-                del self._counts[run.sender]
+            self._count(run.sender, -size, -payloads.size)
             found.append((run, payloads))
         return found
 
     def clear(self) -> None:
         """Forget everything."""
         self._entries.clear()
-        self._counts.clear()
+        self._of.clear()
+        self.size = 0
+
+    def _count(self, sender: Address, messages: int, size: int) -> None:
+        known = self._of.get(sender, (0, 0))
+        self._of[sender] = known[0] + messages, known[1] + size
+        if not self._of[sender][0]:
+            del self._of[sender]
+        self.size += size
