@@ -20,7 +20,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 MAX_LINE = 1 << 20
 
 
-Event = Literal["deliver", "send", "view", "state", "crash", "end"]
+Event = Literal["deliver", "send", "view", "state", "safe", "crash", "end"]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):

@@ -84,6 +84,7 @@ class ChannelSettings(TypedDict, total=False):
     encrypt: bool
     rejoin: bool
     on_merge: str | None
+    delivery: str | None
     stack: StackConfig
 
 
@@ -159,6 +160,11 @@ class ChannelConfig:
     application is shown a `MergeView`, in which it brings its states together; "state", the same,
     and the sides that do not prevail are given the state of the one that does (`get_state` and
     `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
+    delivery: str | None = None
+    """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
+    every member of the view has received it, so that not even a member that crashes has delivered
+    what a survivor never does. All members need the same. None: as in `stack`, where it is
+    "agreed"."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -188,13 +194,18 @@ class ChannelConfig:
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
         if self.ask is not None:
             inside(self.ask, "ask")
-        merges = replace(self.stack, on_merge=self._on_merge)
+        merges = replace(self.stack, on_merge=self._on_merge, delivery=self._delivery)
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
         if self.trace is not None and merges.on_merge != "leave":
             raise ConfigError(
                 f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
+                f"leave one of them out"
+            )
+        if self.trace is not None and merges.delivery != "agreed":
+            raise ConfigError(
+                f"trace= is for groups with agreed delivery, and delivery is {merges.delivery!r}; "
                 f"leave one of them out"
             )
         parse_endpoint(self.bind, "bind")
@@ -206,6 +217,10 @@ class ChannelConfig:
     @property
     def _on_merge(self) -> str:
         return self.stack.on_merge if self.on_merge is None else self.on_merge
+
+    @property
+    def _delivery(self) -> str:
+        return self.stack.delivery if self.delivery is None else self.delivery
 
     def address(self, endpoint: Endpoint) -> Address:
         """Return the member's address once it is known where it listens."""
@@ -250,6 +265,7 @@ class ChannelConfig:
             cluster=self.cluster,
             admit=self.stack.admit if self.admit is None else self.admit,
             on_merge=self._on_merge,
+            delivery=self._delivery,
             initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
             discovery=transport.multicasts,
             sums=not transport.sealed,

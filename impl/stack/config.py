@@ -18,6 +18,9 @@ PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
 MERGES = ("leave", "callback", "state")
 """What may become of two groups that meet."""
 
+DELIVERIES = ("agreed", "safe")
+"""When a message in the order of all is delivered."""
+
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "lan": {},
     "fast": {"heartbeat": 0.05, "suspect_after": 0.3, "verify_after": 0.1},
@@ -61,6 +64,10 @@ class StackConfig:
     one of the two gives way, and its members leave; "callback", they merge, and the application
     sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
     one that does. All members need the same."""
+    delivery: str = "agreed"
+    """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
+    every member of the view has received it, so that not even a member that crashes has delivered
+    what a survivor never does. All members need the same."""
     admit: Admit | None = None
     """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
     address must be in, or a function of its name and endpoint. None: everybody."""
@@ -145,7 +152,7 @@ class StackConfig:
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
-        return f"{PROTOCOLS} {sizes} on_merge={self.on_merge}"
+        return f"{PROTOCOLS} {sizes} on_merge={self.on_merge} delivery={self.delivery}"
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
@@ -174,11 +181,19 @@ class StackConfig:
             raise ConfigError(
                 f"on_merge is {self.on_merge!r}; choose one of {', '.join(map(repr, MERGES))}"
             )
-        if self.on_merge != "leave" and self.open_latch_after is not None:
+        if self.delivery not in DELIVERIES:
             raise ConfigError(
-                "groups are merged by virtual synchrony, which open_latch_after gives up; "
-                "leave one of them out"
+                f"delivery is {self.delivery!r}; choose one of {', '.join(map(repr, DELIVERIES))}"
             )
+        for needs, what in (
+            (self.on_merge != "leave", "groups are merged by"),
+            (self.delivery == "safe", "safe delivery rests on"),
+        ):
+            if needs and self.open_latch_after is not None:
+                raise ConfigError(
+                    f"{what} virtual synchrony, which open_latch_after gives up; "
+                    f"leave one of them out"
+                )
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
         for name in (

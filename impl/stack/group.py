@@ -26,6 +26,7 @@ from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
 from .other_groups import OtherGroups
 from .passing import Found
+from .safe_layer import SafeLayer
 from .sequencer_layer import SequencerLayer
 from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
@@ -53,7 +54,8 @@ LAYERS: Kinds = (
     DirectLayer,
     CallsLayer,
 )
-"""The layers of a stack, from the bottom to the top; the application's is added on top."""
+"""The layers of a stack, from the bottom to the top; the application's is added on top. With safe
+delivery `SafeLayer` takes the place of `SequencerLayer`."""
 
 
 class Group:
@@ -62,7 +64,10 @@ class Group:
     def __init__(self, ground: Ground, kinds: Kinds = LAYERS) -> None:
         self.ground = ground
         self.membership = ground.membership
-        self.layers = [kind(ground) for kind in kinds]
+        safe = ground.config.delivery == "safe"
+        self.layers = [
+            SafeLayer(ground) if safe and kind is SequencerLayer else kind(ground) for kind in kinds
+        ]
         self._floor, self.application = Floor(ground), Application(ground)
         piled([self._floor, *self.layers, self.application])
         self._stepping = self._having("step")

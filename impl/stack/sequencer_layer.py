@@ -11,12 +11,13 @@ their sender's own stream, and NAKACK and FLUSH promise of them what they promis
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import UNORDERED, Address, Digest, Run
 from raincheck.impl.recording.core import attach
-from raincheck.impl.sequencer.core import Sequencer
+from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.impl.sequencer.events import (
     Data,
     Deliver,
@@ -51,7 +52,8 @@ class SequencerLayer(Layer):
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self.core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
+        repairs = ground.sequencer_repairs or Repairs()
+        self.core = Sequencer(ground.me, repairs=replace(repairs, delivery=self.config.delivery))
         self.draining = False
         """Whether the member is leaving: a leaving coordinator sequences nothing more."""
         self._buffer = ground.buffer
@@ -306,7 +308,7 @@ class SequencerLayer(Layer):
         count = config.credit_messages - sequencer.in_flight
         if not self.latch_open() or not sequencer.may_send or count <= 0:
             return False
-        if sequencer.pending_bytes >= config.credit:
+        if sequencer.bytes_in_flight >= config.credit:
             return False
         bundle = buffer.take(config.max_bundle - HEADROOM, count)
         self.apply(sequencer.handle(Send(bundle)), now)

@@ -200,6 +200,24 @@ class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
     clock: Count
 
 
+class ReceivedUpTo(Struct, frozen=True, array_like=True, tag="K", gc=False):
+    """Safe delivery: the source has the first `place` messages of its coordinator's stream."""
+
+    source: Address
+    view: ViewId
+    place: Positive
+    clock: Count
+
+
+class SafeUpTo(Struct, frozen=True, array_like=True, tag="V", gc=False):
+    """Safe delivery: all of the view have the first `place` messages of the source's stream."""
+
+    source: Address
+    view: ViewId
+    place: Positive
+    clock: Count
+
+
 class Nak(Struct, frozen=True, array_like=True, tag="N", gc=False):
     """Request for retransmission of these bundles of the stream of `sender`."""
 
@@ -296,7 +314,7 @@ class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
     """You are not a member of my view.
 
     `merges`: what my group does when it meets another one, its `on_merge`; whoever coordinates it
-    is found at `host` and `port`, or is the source if the port is 0.
+    is found at `host` and `port`, or is the source if the port is 0; `delivery` is its `delivery`.
     """
 
     source: Address
@@ -305,13 +323,14 @@ class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
     merges: Annotated[str, Meta(max_length=16)] = "leave"
     host: Host = "here"
     port: Port = 0
+    delivery: Annotated[str, Meta(max_length=16)] = "agreed"
 
 
 class MergeMessage(Struct, frozen=True, array_like=True, tag="G", gc=False):
     """MERGE2: from one coordinator to another one, of another group of this name.
 
     `cookie` is what the receiver has last given to the source, `question` what its answer has back,
-    as in JoinReq; `merges` is the source's `on_merge`.
+    as in JoinReq; `merges` is the source's `on_merge`, `delivery` its `delivery`.
     """
 
     source: Address
@@ -320,6 +339,7 @@ class MergeMessage(Struct, frozen=True, array_like=True, tag="G", gc=False):
     question: Count
     merges: Annotated[str, Meta(max_length=16)]
     body: MergeBody
+    delivery: Annotated[str, Meta(max_length=16)] = "agreed"
 
 
 class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):
@@ -335,6 +355,8 @@ Header: TypeAlias = (
     UnicastHeader
     | UnicastAck
     | DataHeader
+    | ReceivedUpTo
+    | SafeUpTo
     | Nak
     | Alive
     | AreYouAlive

@@ -25,7 +25,7 @@ from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
-from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.config import DELIVERIES, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
@@ -52,7 +52,8 @@ class TracedConfig(ChannelConfig):
     @property
     def _traced(self) -> tuple[str, ...]:
         """All protocols that are traced."""
-        return ("sequencer", *TRACED, *self.heavy)
+        layers = (*TRACED, *self.heavy)
+        return layers if self._delivery == "safe" else ("sequencer", *layers)
 
     def _flush(self) -> None:
         for writer in self.writers:
@@ -63,12 +64,14 @@ class TracedConfig(ChannelConfig):
         inner = await ChannelConfig.open_transport(self)
         return damaged(inner, self.damage, self.seed or 0, self._flush)
 
-    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
         """Make a stack that is traced, with its repairs undone if a test requests it."""
         address = self.address(transport.endpoint)
-        writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
-        self.writers.append(writer)
-        recorder = sequencer_recorder(self.run, address, self.nodes, writer, self._traced)
+        writer = recorder = None
+        if "sequencer" in self._traced:
+            writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
+            self.writers.append(writer)
+            recorder = sequencer_recorder(self.run, address, self.nodes, writer, self._traced)
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(
@@ -86,7 +89,7 @@ class TracedConfig(ChannelConfig):
 
     def _record(self, stack: Stack, address: Address) -> None:
         """Trace the layers beside SEQUENCER."""
-        for protocol in self._traced[1:]:
+        for protocol in (*TRACED, *self.heavy):
             writer = TraceWriter(
                 self.traces, self.run, address, problem=trace_failed, protocol=protocol
             )
@@ -117,6 +120,7 @@ def parser(module: str = "raincheck.conformance.field.stack.node") -> argparse.A
     add("--deliveries", type=Path, required=True, metavar="DIR")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
     add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
+    add("--delivery", choices=DELIVERIES, default="agreed", help="when messages are delivered")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     return options
@@ -168,6 +172,7 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         get_state=everything.get_state,
         set_state=everything.set_state,
         on_call=talk.answer,
+        delivery=args.delivery,
     )
 
 

@@ -25,7 +25,8 @@ class ClusterRun(Run[Record, Member]):
     members: Members
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
-        record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
+        plan, safe = make_plan(settings.kinds, seed), settings.delivery == "safe"
+        record = Record(f"run-{seed}", seed, plan, safe=safe)
         super().__init__(record, folder, "traces", "deliveries", FOLDER)
         self.settings = settings
         self.members = Members(self.home)
@@ -76,6 +77,7 @@ class ClusterRun(Run[Record, Member]):
             "messages": settings.messages,
             "batch": settings.batch,
             "large": settings.large,
+            "delivery": settings.delivery,
             "heavy": ",".join(settings.trace),
             **shared_options(settings, record, folder),
         }

@@ -14,6 +14,7 @@ The theory differs from the spec in these points, none of which excludes a run o
 - forwardTable and resend are sets of seqnos. resend is kept in order of seqnos by the spec's
   actions, so its head is the least one.
 - KeepUntil is "delivered", as implemented: Stabilise, which is then never enabled, is not here.
+- Delivery is "agreed": the actions of safe delivery, which are then never enabled, are not here.
 - A stranger's FORWARD has any sender, seqno and view, where the spec's has the next number of a
   process and a view near the last.
 - Over-approximated: FORWARD channels and `early` are sets. A FORWARD may overtake another and may
