@@ -26,6 +26,7 @@ from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
 from .other_groups import OtherGroups
 from .passing import Found
+from .primary_layer import primary_layer
 from .sequencer_layer import SequencerLayer
 from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
@@ -46,6 +47,7 @@ LAYERS: Kinds = (
     FailureDetection,
     GmsLayer,
     FlushLayer,
+    primary_layer,
     SequencerLayer,
     Merge2Layer,
     FragLayer,

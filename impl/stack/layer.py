@@ -26,6 +26,7 @@ from raincheck.impl.wire.headers import (
     Lane,
     UnicastHeader,
 )
+from raincheck.impl.wire.primary_bodies import NO_STANDING, Standing
 
 from .bundling import SendBuffer
 from .config import StackConfig
@@ -78,6 +79,10 @@ class Ground:
         """Whether less than a bundle in `buffer` is to wait for more."""
         self.stateless = False
         """Whether the application waits for the state, which comes before all that it is sent."""
+        self.not_primary = ""
+        """Why the view is not primary, and nothing is sequenced or delivered; "" if it is."""
+        self.standing: Callable[[Collection[Address]], Standing] = lambda _there: NO_STANDING
+        """Returns how far the primary views go that this member knows of, if those are there."""
         self.holding: set[str] = set()
         """The names of those for whom deliveries are held up."""
         self.reports: list[Report] = []
