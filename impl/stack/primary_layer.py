@@ -151,18 +151,17 @@ class PrimaryLayer(Layer):
     # ------------------------------------------------------------------ the decision
 
     def _decide(self) -> None:
-        infos = tuple(sorted(self._infos.values()))
-        effects = self.core.handle(Decide(infos))
-        self._merged = NO_STANDING
-        self._infos.clear()
-        if not effects:
-            self._report(_why_not(infos, self.core.last, self.core.expected))
-            return
-        for effect in effects:
+        core, infos = self.core, tuple(sorted(self._infos.values()))
+        for effect in core.handle(Decide(infos)):
             assert isinstance(effect, Attempt)
             self._unsaid.append(encode(AttemptFrame()))
         self.stirred = True
-        self._form_if_all()
+        self._merged = NO_STANDING
+        self._infos.clear()
+        if core.stage == "attempting":
+            self._form_if_all()
+        else:
+            self._report("" if core.primary else _why_not(infos, core.last, core.expected))
 
     def _form_if_all(self) -> None:
         if self.core.stage == "attempting" and self._attempted == self.core.members:
