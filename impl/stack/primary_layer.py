@@ -169,6 +169,7 @@ class PrimaryLayer(Layer):
 
     def _form(self) -> None:
         self.core.handle(Form(self.core.members))
+        self.core.found = False  # what an operator has said is good for one history
         self._report("")
 
     def _report(self, why: str) -> None:

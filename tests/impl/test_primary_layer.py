@@ -216,6 +216,20 @@ def test_a_majority_that_crashes_at_once_is_lost_until_an_operator_says_so() -> 
     group.one("abc")
 
 
+def test_what_an_operator_has_said_is_good_for_one_history() -> None:
+    group = Judged(3)
+    for name in "abc":
+        group.settings[name] = {"found": True}
+    group.start("a")
+    group.run(1.5)
+    group.start("b", "c")
+    group.one("abc")
+    parted(group, "ab", "c")
+    parted(group, "a", "bc")  # two of the three that are expected, and a goes on without them
+    assert [goes_on(group, "a"), goes_on(group, "bc")] == [True, False]
+    assert group.problems == []
+
+
 def test_of_three_that_have_all_crashed_all_found_again_without_an_operator() -> None:
     group = begun("abc")
     for name in "abc":
