@@ -129,9 +129,9 @@ class Merge2Layer(Layer):
         places = tuple(known.get(member, UNKNOWN) for member in there)
         at = self.digests().received
         bundles = Digest(tuple(entry for entry in at.entries if entry[0] in there))
-        standing = self.ground.standing(there)
+        of_primary = self.ground.standing(there), self.ground.delivered(there)
         self._cut = Side(
-            self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock, standing
+            self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock, *of_primary
         )
         if self.core.stage != "flushing":
             self.below.down(Merging(False), now)  # the merge is over

@@ -19,23 +19,26 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Address, Frame, Payloads, Run
+from raincheck.impl.messages import Address, Frame, Payloads, Run, Table
 from raincheck.impl.primary.core import Primary
 from raincheck.impl.primary.decision import has_majority
 from raincheck.impl.primary.events import Attempt, Decide, Form, Info, InstallView, Session
-from raincheck.impl.sequencer.events import Data
+from raincheck.impl.sequencer.events import Data, SendJoinRsp
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import PlacedView
 from raincheck.impl.wire.primary_bodies import NO_STANDING, Standing, decode_info, encode_info
 
 from .frames import INFO_HEAD, AttemptFrame, InfoFrame, decode, encode
 from .layer import Ground, Layer
+from .merged import prevailing
 from .passing import Bundle, Found, Install, Joined
 from .reports import PrimaryChange
 
 _NOT_KNOWN = "it is not known yet whether it is"
 _MOST = 1 << 20
 """Bytes of one member's INFO; 32 attempts of the largest group that merges have fewer."""
+_BYTES = 2000
+"""Of one former member out of so many bytes of a bundle it is known what was delivered."""
 
 
 class PrimaryLayer(Layer):
@@ -57,10 +60,12 @@ class PrimaryLayer(Layer):
         )
         ground.not_primary = _NOT_KNOWN
         ground.standing = self._standing
+        ground.delivered = self._former
         self._unsaid: deque[Frame] = deque()  # of this member, to be multicast
         self._partial: dict[Address, bytes] = {}  # the first pieces of INFOs
         self._infos: dict[Address, Info] = {}
         self._attempted: set[Address] = set()
+        self._delivered: dict[Address, int] = {}  # in primary views, of members and former ones
         self._merged = NO_STANDING  # the highest of the sides of a view that is not decided yet
 
     # ------------------------------------------------------------------ views
@@ -68,13 +73,26 @@ class PrimaryLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Handle views: each is not primary before it is known to be."""
         match event:
-            case Found() | Joined() | Install():
-                self._install(event.rsp.placed if isinstance(event, Joined) else event.placed)
+            case Joined(_, body):
+                self._delivered = dict(body.table)
+                self._install(body.placed)
+            case Found() | Install():
+                self._install(event.placed)
         self.above.up(event, now)
+
+    def down(self, event: Any, now: float) -> None:
+        """Tell a joiner what was delivered of former members, too."""
+        if isinstance(event, SendJoinRsp):
+            table = dict(self._former(self.core.members)) | dict(event.rsp.table)
+            rsp = event.rsp._replace(table=tuple(sorted(table.items())))
+            event = event._replace(rsp=rsp)
+        self.below.down(event, now)
 
     def _install(self, placed: PlacedView) -> None:
         view, core = placed.view, self.core
-        self._merged = max([self._merged, *(side.standing for side in placed.sides)])
+        if placed.sides:
+            self._merge(placed)
+        self._forget(view.members)
         for table in (self._unsaid, self._partial, self._infos, self._attempted):
             table.clear()
         self.ground.not_primary = _NOT_KNOWN
@@ -85,6 +103,28 @@ class PrimaryLayer(Layer):
                 last = start + size >= len(content)
                 self._unsaid.append(encode(InfoFrame(last, content[start : start + size])))
         self.stirred = True
+
+    def _merge(self, placed: PlacedView) -> None:
+        """Take over what the side that prevails has delivered: its state has it."""
+        self._merged = max([self._merged, *(side.standing for side in placed.sides)])
+        first = prevailing(placed)
+        if self.me not in first.members:
+            self._delivered = dict(first.delivered)
+        for side in placed.sides:
+            for member, last in side.table:
+                self._delivered[member] = max(last, self._delivered.get(member, 0))
+
+    def _forget(self, members: Collection[Address]) -> None:
+        """Keep what was delivered of these, and of those that were members last."""
+        former = [member for member in self._delivered if member not in members]
+        for member in former[: max(0, len(former) - self.config.max_bundle // _BYTES)]:
+            del self._delivered[member]
+        for member in members:  # the latest stand last
+            self._delivered[member] = self._delivered.pop(member, 0)
+
+    def _former(self, there: Collection[Address]) -> Table:
+        """Return what was delivered of those that are not there."""
+        return tuple(sorted((m, at) for m, at in self._delivered.items() if at and m not in there))
 
     def step(self, now: float) -> bool:
         """Multicast what this member has to say, as soon as it may."""
@@ -110,6 +150,9 @@ class PrimaryLayer(Layer):
         if self.core.stage == "attempting":
             self._form()
         if self.core.primary:
+            last = header.first + header.size - 1
+            if header.first and last > self._delivered.get(header.sender, 0):
+                self._delivered[header.sender] = last
             self.above.pass_up(bundle, now)
         else:
             self.ground.offends(header.source, "messages in a view that cannot be primary")

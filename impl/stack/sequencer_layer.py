@@ -39,7 +39,7 @@ from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane, PlacedView
 
 from .layer import Ground, Layer
-from .merged import strangers
+from .merged import known, strangers
 from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Unanswered
 from .timers import NEVER
 
@@ -96,7 +96,7 @@ class SequencerLayer(Layer):
             return self.core.handle(InstallView(placed.view))
         # All know the cut already: nobody waits for JOIN_RSP.
         event = InstallView(placed.view._replace(joiners=()))
-        table = tuple(entry for side in sides for entry in side.table)
+        table = known(placed, self.me)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
         return self.core.merge(event, table, digest, max(side.clock for side in sides))
 

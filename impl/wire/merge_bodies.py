@@ -23,7 +23,7 @@ class Side(NamedTuple):
     """A group at its cut, in its last view: who is there, and where the others begin to read.
 
     `table`, `digest` and `clock` are SEQUENCER's, `bundles` is NAKACK's, as in JOIN_RSP;
-    `standing` is PRIMARY's.
+    `standing` is PRIMARY's, and so is `delivered`: how far the group has delivered former members.
     """
 
     coordinator: Address
@@ -35,6 +35,7 @@ class Side(NamedTuple):
     bundles: Digest
     clock: Count
     standing: Standing = NO_STANDING
+    delivered: Table = ()
 
 
 class MergeReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):

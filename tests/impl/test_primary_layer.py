@@ -545,3 +545,29 @@ def test_messages_in_a_view_that_is_not_primary_are_taken_from_nobody() -> None:
     group.run(0.5)
     assert group.problems == []
     assert group["c"].stack.counters["refused"] == 1
+
+
+def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_once() -> None:
+    group = begun("abc", link=Link(delay=(0.001, 0.002)))
+    group.links["a", "c"] = Link(loss=1.0)
+    group.links["b", "c"] = Link(loss=1.0)  # c is heard, and hears nothing
+    group.send("c", [b"x"] * 5)
+    group.run(0.05)
+    group.partition("ab", "c")
+    group.run_until(lambda: group.in_one_view("a", "b") and group.in_one_view("c"))
+    group.run(1.0)
+    assert (group["a"].app.applied, group["c"].app.applied) == (11, 6)
+    assert group["c"].stack.pending == 5
+    group.start("d")  # it has not been there, and is told
+    group.partition("abd", "c")
+    group.run_until(lambda: group.primary("abd"), 20.0)
+    group.links.clear()
+    group.heal()
+    group.one("abcd")
+    assert group["c"].stack.pending == 0
+    for name in "abd":
+        own = [run for run, _ in group[name].delivered if run.sender == group["c"].address]
+        numbers = [n for run in own for n in range(run.first, run.last + 1)]
+        assert numbers == sorted(set(numbers))
+    assert {group[name].app.applied for name in "abcd"} == {11 + 8}
+    assert group["d"].stack._group.find(PrimaryLayer)._delivered == group.layer("a")._delivered
