@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
     from raincheck.impl.errors import NotInView as NotInView
     from raincheck.impl.errors import NotMember as NotMember
+    from raincheck.impl.errors import NotPrimary as NotPrimary
     from raincheck.impl.errors import RaincheckError as RaincheckError
     from raincheck.impl.errors import WaitTimeout as WaitTimeout
     from raincheck.impl.errors import WouldBlock as WouldBlock
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from raincheck.impl.ring.views import RingView as RingView
     from raincheck.impl.stack.calls import Replies as Replies
     from raincheck.impl.stack.config import StackConfig as StackConfig
+    from raincheck.impl.stack.reports import PrimaryChange as PrimaryChange
 
 __version__ = "0.1.0"
 
@@ -99,6 +101,8 @@ _HOME = {
     "Replies": "stack.calls",
     "CallFailed": "errors",
     "NotInView": "errors",
+    "NotPrimary": "errors",
+    "PrimaryChange": "stack.reports",
     "WouldBlock": "errors",
 }
 

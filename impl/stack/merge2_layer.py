@@ -129,7 +129,10 @@ class Merge2Layer(Layer):
         places = tuple(known.get(member, UNKNOWN) for member in there)
         at = self.digests().received
         bundles = Digest(tuple(entry for entry in at.entries if entry[0] in there))
-        self._cut = Side(self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock)
+        of_primary = self.ground.standing(there), self.ground.delivered(there)
+        self._cut = Side(
+            self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock, *of_primary
+        )
         if self.core.stage != "flushing":
             self.below.down(Merging(False), now)  # the merge is over
             return

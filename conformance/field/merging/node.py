@@ -9,7 +9,6 @@ import argparse
 import asyncio
 import signal
 import sys
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -28,8 +27,14 @@ from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import MergeView, Message, View
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import PrimaryChange
 from raincheck.impl.transport.contract import Transport
 from raincheck.impl.transport.faulty import Damage, FaultyTransport
+
+from .primaries import FOLDER, PrimaryLog, label
+
+PATIENCE = 120.0
+"""Seconds for which a send waits for a primary view: longer than any partition of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +53,6 @@ class MergingConfig(ChannelConfig):
         return transport
 
 
-def label(view: View) -> int:
-    """Return a view's number in the logs: its own, then what tells apart who has decided it."""
-    return view.id.counter << 32 | zlib.crc32(str(view.id.coordinator).encode())
-
-
 class MergingNode(Duties):
     """The duties of a member process."""
 
@@ -63,6 +63,10 @@ class MergingNode(Duties):
         self.everything.here, self.everything.on_taken = self._here, self._took_state
         self.transport: FaultyTransport | None = None
         self._log = Log(args.deliveries / f"{args.run}.{me}.jsonl", me)
+        self._primaries: PrimaryLog | None = None
+        if args.primary:
+            logs = args.deliveries.parent / FOLDER
+            self._primaries = PrimaryLog(logs / f"{args.run}.{me}.jsonl", me)
         self._channel: Channel | None = None
         self._label = 0
         """The view in which it delivers."""
@@ -103,18 +107,25 @@ class MergingNode(Duties):
         async for event in channel.events():
             if isinstance(event, ViewChange):
                 self._in(event.view)
+            elif isinstance(event, PrimaryChange):
+                self._decided(event)
             elif isinstance(event, Message):
                 self._take(event)
         self.ending.set()
 
     def _in(self, view: View) -> None:
-        if label(view) == self._label:
+        if label(view.id) == self._label:
             return
-        self._label = label(view)
+        self._label = label(view.id)
         self._log.row("view", view=self._label)
         members = [str(member) for member in view.members]
         sides = len(view.subgroups) if isinstance(view, MergeView) else 0
         tell("view", view=view.id.counter, members=members, sides=sides)
+
+    def _decided(self, change: PrimaryChange) -> None:
+        if change.primary and self._primaries is not None:
+            self._primaries.formed(change, self._log.position)
+        tell("primary", primary=change.primary)
 
     def _take(self, message: Message) -> None:
         sender, number = str(message.sender), int.from_bytes(message.payload[:8])
@@ -144,7 +155,7 @@ class MergingNode(Duties):
         """Send the next messages."""
         assert self._channel is not None
         numbers = range(self.sent + 1, self.sent + count + 1)
-        self._log.sends(label(self._channel.view), numbers[0], count)
+        self._log.sends(label(self._channel.view.id), numbers[0], count)
         await self._channel.send_many(self.payloads(numbers))
         self.sent += count
 
@@ -181,6 +192,9 @@ async def _run(args: argparse.Namespace) -> None:
         run=args.run,
         seed=args.seed,
         on_merge=args.on_merge,
+        primary=args.primary or None,
+        expected_votes=args.expected_votes if args.primary else None,
+        primary_timeout=PATIENCE,
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
         damage=damage_of(args.damage),
         opened=node.opened,
@@ -195,6 +209,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a member; return one of the exit codes of `field/telling.py`."""
     options = parser("raincheck.conformance.field.merging.node")
     options.add_argument("--on-merge", choices=("callback", "state"), default="state")
+    options.add_argument("--primary", choices=("", "majority"), default="")
+    options.add_argument("--expected-votes", type=int, default=0)
     return live(options.parse_args(arguments), _run, (NotMember, StateNotTransferred))
 
 
