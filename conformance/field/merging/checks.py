@@ -1,9 +1,10 @@
-"""The findings in the delivery logs of a run whose group was cut and merged.
+"""The findings in the traces and delivery logs of a run whose group was cut and merged.
 
-Each member's log has what it delivered, in views that are numbered by their ids. The promises about
-those that go on together are those of any system with virtually synchronous views; what holds
-across sides is judged by `sides.py`. Of numbers without gaps nothing is promised: what one side
-sends while it is apart the other one never has.
+Each member's traces are checked against the specifications of their protocols. Its log has what it
+delivered, in views that are numbered by their ids. The promises about those that go on together are
+those of any system with virtually synchronous views; what holds across sides is judged by
+`sides.py`. Of numbers without gaps nothing is promised: what one side sends while it is apart the
+other one never has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
-from raincheck.conformance.field.judged import Judged, over_all
+from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
@@ -32,11 +33,12 @@ ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
 another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-FIRM = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
-"""The properties that must hold. OneGroup: sides that can reach each other became one group each
-time. Integrity: contents are those that were sent. Logs: the promises about the delivery logs.
-Together, OneOrder, OneView: those across sides. SameState: in the end all applications had the same
-state; asked if sides take a state.
+FIRM = (TRACE, "OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
+"""The properties that must hold. Trace: each member's events, what was sent, and the protocols'
+promises. OneGroup: sides that can reach each other became one group each time. Integrity: contents
+are those that were sent. Logs: the promises about the delivery logs. Together, OneOrder, OneView:
+those across sides. SameState: in the end all applications had the same state; asked if sides take a
+state.
 """
 
 
@@ -69,9 +71,10 @@ class MergingJudged(Judged[MergingRecord]):
 
 
 def judge(record: MergingRecord, folder: Path, *, takes_state: bool) -> MergingJudged:
-    """Check one run's logs."""
+    """Check one run's traces and logs."""
     judged = MergingJudged(record, takes_state=takes_state)
     judged.begin()
+    judged.judge_traces(folder)
     wrong = any(member.wrong for member in record.lives)
     add(judged.verdicts, "Integrity", VIOLATED if wrong else HOLDS)
     if record.apart:
