@@ -86,5 +86,5 @@ def _field_runs(runs: int, seeded: tuple[str, ...]) -> list[Plan]:
         name = "run" if each is usual else f"run-{each.name}"
         module = each.module("run")
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
-        found.append(Plan(name, words, traced=getattr(module, "TRACED", True)))
+        found.append(Plan(name, words, traced=bool(getattr(module, "TRACED", True))))
     return found

@@ -23,6 +23,7 @@ from raincheck.impl.merge2.events import (
     NO_MERGE,
     Answer,
     Decide,
+    Decline,
     Effect,
     Event,
     Finish,
@@ -210,7 +211,7 @@ class Merge2Layer(Layer):
             self.coordinators.send(source, MergeAlive(merge))
             return ""
         if self.membership.status != "member":
-            self.coordinators.send(source, MergeRsp(merge, None))
+            self._do(Decline(source, merge), now)
             return ""
         if self.core.stage == "idle":
             self.coordinators.begin({source: endpoint})

@@ -1,4 +1,4 @@
-"""Cut a real group into sides under load, and judge what its members delivered
+"""Cut a real group into sides under load, and judge its traces and what its members delivered
 (`raincheck run merging`).
 """
 
@@ -19,6 +19,9 @@ from .checks import MergingJudged, judge, results
 from .faults import KINDS, make_plan
 from .members import MODULE
 from .run import MergingRecord, MergingRun, MergingSettings
+from .traced import TRACED
+
+__all__ = ["AUDIT", "TRACED", "add_arguments", "run", "settings_of"]
 
 MEMBERS, SECONDS, RATE = 4, 4.0, 100.0
 LEAST, PRIMARY_LEAST, MOST_MEMBERS = 2, 3, 16
@@ -28,8 +31,6 @@ LOSSES = ("leader",)
 merge may be one of two that went on."""
 AUDIT = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,leader,loss,reorder")
 """The options of the runs that an audit makes."""
-TRACED = False
-"""Whether the members record traces."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -79,13 +80,13 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
 
     def founders(self, seed: int) -> Iterator[dict[str, object]]:
         """Yield the options of each founder; all but the first join those before them."""
-        record = MergingRecord(f"run-{seed}", seed, self.plan(seed))
+        record = MergingRecord(f"merging-{seed}", seed, self.plan(seed))
         options = MergingRun.options_of(self.settings, record, self.args.out)
         for number in range(self.settings.members):
             yield options | {"peers": "HOST:PORT" if number else ""}
 
     def judged(self, seed: int) -> MergingJudged:
-        """Do one run, and check its logs."""
+        """Do one run, and check its traces and logs."""
         out = self.args.out
         with keeping(out):
             record = asyncio.run(MergingRun(self.settings, seed, out).run())

@@ -1,9 +1,10 @@
-"""The findings in the delivery logs of a run whose group was cut and merged.
+"""The findings in the traces and delivery logs of a run whose group was cut and merged.
 
-Each member's log has what it delivered, in views that are numbered by their ids. The promises about
-those that go on together are those of any system with virtually synchronous views; what holds
-across sides is judged by `sides.py`. Of numbers without gaps nothing is promised: what one side
-sends while it is apart the other one never has.
+Each member's traces are checked against the specifications of their protocols. Its log has what it
+delivered, in views that are numbered by their ids. The promises about those that go on together are
+those of any system with virtually synchronous views; what holds across sides is judged by
+`sides.py`. Of numbers without gaps nothing is promised: what one side sends while it is apart the
+other one never has.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
-from raincheck.conformance.field.judged import Judged, over_all
+from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
@@ -37,11 +38,13 @@ PRIMARY = ("OnePrimary", "OnlyPrimary")
 """The properties of a group of which only the primary side goes on. OnePrimary: its primary views
 are one chain. OnlyPrimary: nobody delivers in a view that is not primary.
 """
-FIRM = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState", *PRIMARY)
-"""The properties that must hold. OneGroup: sides that can reach each other became one group each
-time. Integrity: contents are those that were sent. Logs: the promises about the delivery logs.
-Together, OneOrder, OneView: those across sides. SameState: in the end all applications had the same
-state; asked if sides take a state.
+ACROSS = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
+FIRM = (TRACE, *ACROSS, *PRIMARY)
+"""The properties that must hold. Trace: each member's events, what was sent, and the protocols'
+promises. OneGroup: sides that can reach each other became one group each time. Integrity: contents
+are those that were sent. Logs: the promises about the delivery logs. Together, OneOrder, OneView:
+those across sides. SameState: in the end all applications had the same state; asked if sides take a
+state.
 """
 
 
@@ -78,9 +81,10 @@ class MergingJudged(Judged[MergingRecord]):
 def judge(
     record: MergingRecord, folder: Path, *, takes_state: bool, primary: bool = False
 ) -> MergingJudged:
-    """Check one run's logs."""
+    """Check one run's traces and logs."""
     judged = MergingJudged(record, takes_state=takes_state, primary=primary)
     judged.begin()
+    judged.judge_traces(folder)
     wrong = any(member.wrong for member in record.lives)
     add(judged.verdicts, "Integrity", VIOLATED if wrong else HOLDS)
     if record.apart:

@@ -1,27 +1,26 @@
 """One member process of `raincheck run merging`: it sends, delivers, and logs, on either side.
 
-Its views are numbered by their ids, since two sides use the same numbers. Nothing of its protocols
-is traced: a trace is of one line of views. Beside the orders of all members it follows "part ..."
-(these endpoints are out of reach), "deaf ..." (these are not heard), and "calm".
+In its log views are numbered by their ids, since two sides use the same numbers. Those of its
+protocols are traced that can be judged across a merge (`traced.py`). Beside the orders of all
+members it follows "part ..." (these endpoints are out of reach), "deaf ..." (these are not heard),
+and "calm".
 """
 
 import argparse
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from raincheck.conformance.field.load import Duties
-from raincheck.conformance.field.nodes import damage_of, damaged, live
+from raincheck.conformance.field.nodes import damage_of, live
 from raincheck.conformance.field.stack.log import Log
-from raincheck.conformance.field.stack.node import parser, status
+from raincheck.conformance.field.stack.node import TracedConfig, layers, parser, repairs
 from raincheck.conformance.field.stack.state import Everything, Given
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
-from raincheck.impl.aio.connect import ChannelConfig
 from raincheck.impl.aio.events import ViewChange
 from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
@@ -29,26 +28,25 @@ from raincheck.impl.messages import MergeView, Message, View
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import PrimaryChange
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.transport.faulty import Damage, FaultyTransport
+from raincheck.impl.transport.faulty import FaultyTransport
 
 from .primaries import FOLDER, PrimaryLog, label
+from .traced import TRACED
 
 PATIENCE = 120.0
 """Seconds for which a send waits for a primary view: longer than any partition of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergingConfig(ChannelConfig):
+class MergingConfig(TracedConfig):
     """A channel whose transport is damaged, and can be cut."""
 
-    damage: Damage = field(default_factory=Damage)
     opened: Callable[[FaultyTransport], None]
     """Called with the transport."""
 
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
-        inner = await ChannelConfig.open_transport(self)
-        transport = damaged(inner, self.damage, self.seed or 0, lambda: None)
+        transport = await self._open_damaged()
         self.opened(transport)
         return transport
 
@@ -78,7 +76,6 @@ class MergingNode(Duties):
     async def work(self, channel: Channel) -> None:
         """Deliver, send, report; return after a graceful leave."""
         self._channel = channel
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, channel._stack)
         follow = self.start(self._follow_events(channel))
         duties = [follow, *map(self.start, (self.load(), self.report(), self.follow()))]
         try:
@@ -196,13 +193,21 @@ async def _run(args: argparse.Namespace) -> None:
         expected_votes=args.expected_votes if args.primary else None,
         primary_timeout=PATIENCE,
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
+        traces=args.traces,
+        nodes=tuple(args.nodes.split(",")),
+        traced=TRACED,
         damage=damage_of(args.damage),
+        repairs=repairs(args.undo),
+        layers=layers(args.undo),
         opened=node.opened,
         get_state=node.everything.get_state,
         set_state=node.everything.set_state,
     )
-    async with Channel.connecting(settings) as channel:
-        await node.work(channel)
+    try:
+        async with Channel.connecting(settings) as channel:
+            await node.work(channel)
+    finally:
+        settings.end_traces()
 
 
 def main(arguments: list[str] | None = None) -> int:

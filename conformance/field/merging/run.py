@@ -43,10 +43,9 @@ class MergingRecord(Record):
     """The sentence about sides that did not become one group."""
 
     def collect(self, folder: Path) -> list[Member]:
-        """Complete the delivery logs: there are no traces to speak of."""
+        """Complete the traces and logs of those who were killed."""
         # Written out, because a dataclass with slots is another class than super() knows.
         killed = Record.collect(self, folder)
-        (folder / "traces" / f"{self.run}.faults.jsonl").unlink(missing_ok=True)
         for member in killed:
             log = folder / FOLDER / f"{self.run}.{member.address}.jsonl"
             if log.exists():
@@ -64,7 +63,7 @@ class MergingRun(ClusterRun):
 
     def __init__(self, settings: MergingSettings, seed: int, folder: Path) -> None:
         super().__init__(settings, seed, folder)
-        self.record = MergingRecord(f"run-{seed}", seed, make_plan(settings.kinds, seed))
+        self.record = MergingRecord(f"merging-{seed}", seed, make_plan(settings.kinds, seed))
         self.members = MergingMembers(self.home)
         self._draw = Random(f"sides {seed}")
         self._primary = bool(settings.primary)
