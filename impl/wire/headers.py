@@ -307,7 +307,7 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
 
     source: Address
     to: Address
-    reason: Annotated[str, Meta(max_length=300)]
+    reason: Annotated[str, Meta(max_length=600)]
     question: Count
 
 
