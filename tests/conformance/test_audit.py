@@ -238,7 +238,8 @@ def test_a_dry_run_prints_each_command_and_runs_none(
 def test_every_step_is_a_command_that_its_verb_understands() -> None:
     from raincheck.__main__ import main
 
-    for plan in plans("quick", 7, 1):
+    steps = {plan.name: plan for tier in ("quick", "full") for plan in plans(tier, 7, 1)}
+    for plan in steps.values():
         words = [word if not word.startswith("{") else "." for word in plan.words]
         assert main([*words, "--dry-run", "--quiet"]) == 0, plan.name
 
@@ -349,7 +350,9 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
     judged = {"{run}/traces", "{run-raincore}/traces", "{run-merging}/traces"}
     assert judged <= set(steps["conform-spark"].words)
     assert "--quick" in steps["mutate"].words
-    assert "--quick" not in {p.name: p for p in plans("full", 7, 1)}["mutate"].words
+    full = {plan.name: plan for plan in plans("full", 7, 1)}
+    assert "--quick" not in full["mutate"].words
+    assert full.keys() - steps.keys() == {"run-safe"}
 
 
 def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(

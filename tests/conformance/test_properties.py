@@ -268,7 +268,7 @@ def test_what_a_crashed_member_delivered_others_have_too_where_the_log_is_safe()
     assert found.witness == {"view": 1, "messages": [["b", "1"]], "members": ["r", "p"]}
     assert verdicts([*rows, safe])["uniform_total_order"].verdict == HOLDS
     rows[3:5] = log("q: 1/z1 1/b1", end=False)
-    assert verdicts([*rows, safe])["uniform_agreement"].witness["members"] == ["r", "p"]
+    assert verdicts([*rows, safe])["uniform_agreement"].witness["members"] == ["q", "p"]
     assert (
         verdicts(log("p: 1/z1 2/a1", "r: 1/z1"), names=("uniform_agreement",))[
             "uniform_agreement"

@@ -26,6 +26,13 @@ AUDIT = (
     *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
 )
 """The options of the runs that an audit makes."""
+FULL = {
+    "safe": (
+        *("--members", "4", "--seconds", "4", "--delivery", "safe"),
+        *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
+    )
+}
+"""The options of those that it makes in its larger tiers alone, by name."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
 LARGE, MOST_BYTES = 150_000, 100_000_000

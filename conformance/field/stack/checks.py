@@ -27,6 +27,8 @@ UNIFORM = ("UniformTotalOrder", "UniformAgreement")
 """Properties that cover crashed members too. They need safe delivery: without it they are shown,
 and fail no run.
 """
+SAFE = "safe delivery"
+"""The word before the results of runs that have it."""
 OF_LOGS: Mapping[str, str] = {
     "total_order": "TotalOrder",
     "agreement": "Agreement",
@@ -262,6 +264,7 @@ def results(runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, .
     for name in (*FIRM, *UNIFORM) if safe else FIRM:
         if (worst := over_all(runs, name)) is not None:
             verdict, figures = worst
+            name = ": ".join((SAFE, name)) if safe else name
             found.append(Result(name, ClusterJudged.protocol, verdict, HOLDS, figures))
     for name in () if safe else UNIFORM:
         counts = counted(every, name)

@@ -26,7 +26,7 @@ class ClusterRun(Run[Record, Member]):
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
         plan, safe = make_plan(settings.kinds, seed), settings.delivery == "safe"
-        record = Record(f"run-{seed}", seed, plan, safe=safe)
+        record = Record(f"safe-{seed}" if safe else f"run-{seed}", seed, plan, safe=safe)
         super().__init__(record, folder, "traces", "deliveries", FOLDER)
         self.settings = settings
         self.members = Members(self.home)
