@@ -41,12 +41,12 @@ CONSTANTS
     ResendAlways      \* forwardTable is resent at each view; FALSE: to a new coordinator only
 
 VARIABLES
-    status, view, coordinates, known, over, stage, merge, waiting, answers,   \* of M
+    status, view, coordinates, known, entered, stage, merge, waiting, answers,  \* of M
     net, held, latch, position, path, decided, cut, doubts, losses,
-    stream, delivered,                                                        \* of both
-    seqno, forwardTable, resend, receivedTable, forwards, tables              \* of SEQUENCER
+    stream, delivered,                                                         \* of both
+    seqno, forwardTable, resend, receivedTable, forwards, tables               \* of SEQUENCER
 
-onlyM == <<status, view, coordinates, known, over, stage, merge, waiting, answers,
+onlyM == <<status, view, coordinates, known, entered, stage, merge, waiting, answers,
            net, held, latch, position, path, decided, cut, doubts, losses>>
 onlyS == <<seqno, forwardTable, resend, receivedTable, forwards, tables>>
 vars  == <<onlyM, stream, delivered, onlyS>>
@@ -60,9 +60,9 @@ M == INSTANCE Merge2 WITH
         Ranking <- MCRanking, Knows <- MCKnows, Ghosts <- {},
         VirtualSynchrony <- TRUE, SideAgrees <- TRUE,
         Condition <- "but own", OneMerge <- TRUE, LeaderBegins <- TRUE, TellsLeader <- TRUE,
-        MembersTell <- TRUE, UntilSuspected <- TRUE, StaysOut <- TRUE, Cancels <- TRUE,
-        Answered <- TRUE, Frozen <- TRUE, IdOfLeader <- TRUE, InstallAcks <- TRUE, Promotes <- TRUE,
-        ChecksView <- TRUE, Resends <- TRUE,
+        MembersTell <- TRUE, UntilSuspected <- TRUE, StaysOut <- TRUE, AfterResume <- TRUE,
+        Cancels <- TRUE, Answered <- TRUE, Frozen <- TRUE, IdOfLeader <- TRUE,
+        InstallAcks <- TRUE, Promotes <- TRUE, ChecksView <- TRUE, Resends <- TRUE,
         stream <- [n \in Nodes |-> [i \in DOMAIN stream[n] |-> stream[n][i].view]],
         delivered <- [n \in Nodes |-> [i \in DOMAIN delivered[n] |->
             LET d == delivered[n][i] IN [from |-> d.from, number |-> d.number, view |-> d.view]]]

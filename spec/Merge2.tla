@@ -59,7 +59,8 @@ CONSTANTS
     TellsLeader,       \* ... but tells the one that should
     MembersTell,       \* members tell their coordinator whom they know
     UntilSuspected,    \* who has answered waits until it suspects the leader; FALSE: a timer
-    StaysOut,          \* ... and who has given a merge up takes no part in it any more
+    StaysOut,          \* whoever has taken part in a merge never enters it again
+    AfterResume,       \* whoever stands still in a merged view enters no other merge
     Cancels,           \* the leader tells those without whom it goes on
     Flush,             \* a side is suspended before it answers
     Answered,          \* a side consists of those that are there; FALSE: of all in its view
@@ -75,9 +76,10 @@ VARIABLES
     view,              \* the view that it has installed
     coordinates,       \* whether it takes itself for the coordinator of it
     known,             \* the processes that it knows: by name, or from its views
-    over,              \* the last merge of each leader that it has given up
+    entered,           \* the last merge of each other leader in which it has taken part
     stage,             \* as a coordinator: "idle", "waiting" (R3, for a leader), "flushing",
-                       \* "answered", "installing" or "installed"
+                       \* "answered", "installing", "cancelled" (left out of what it is to install)
+                       \* or "installed"
     merge,             \* the merge that it takes part in: its leader and a number; or none
     waiting,           \* as a leader: those whose answers are missing
     answers,           \* as a leader: the answers to MERGE_REQ; then, who is in the merge
@@ -95,7 +97,7 @@ VARIABLES
     doubts,            \* how often a coordinator was given up that runs
     losses             \* how many messages were lost
 
-localVars == <<view, coordinates, known, over, stage, merge, waiting, answers>>
+localVars == <<view, coordinates, known, entered, stage, merge, waiting, answers>>
 flushVars == <<held, latch>>
 traffic   == <<stream, position, delivered>>
 counts    == <<doubts, losses>>
@@ -185,7 +187,10 @@ SameMerge == UNCHANGED <<stage, merge, waiting, answers>>
 
 Leads(n) == merge[n][1] = n
 
-GivenUp(ids, id) == {x \in ids : x[1] # id[1]} \cup {id}
+Entered(ids, id) == {x \in ids : x[1] # id[1]} \cup {id}
+
+\* n waits in a merged view, which not all of its members may have yet.
+Stands(n) == latch[n] # Nobody /\ view[n].merge # NoMerge
 
 -----------------------------------------------------------------------------
 (* Discovery *)
@@ -197,7 +202,7 @@ ReceiveKnown(n, m) ==
     /\ m \in Side(n)
     /\ ~(known[m] \subseteq known[n])
     /\ known' = [known EXCEPT ![n] = @ \cup known[m]]
-    /\ UNCHANGED <<status, view, coordinates, over, stage, merge, waiting, answers, net, flushVars,
+    /\ UNCHANGED <<status, view, coordinates, entered, stage, merge, waiting, answers, net, flushVars,
                    traffic, history>>
 
 \* The other coordinators, as those say that n knows and that are in no view of its own. Decided:
@@ -207,13 +212,15 @@ Others(n) ==
 
 Leader(nodes) == Sorted(nodes)[1]
 
-\* A number that no message, no node and no merge has any more. A real leader counts.
+\* The next number of a merge of n: larger than those of which a message, a node or a decision speaks,
+\* and not that of a cut. A real leader counts.
 Fresh(n) ==
-    LET Used(k) == \/ \E m \in net : m.type # "FOUND" /\ m.merge = <<n, k>>
-                   \/ \E p \in Node : <<n, k>> \in {merge[p], cut[p]} \cup over[p]
-                   \/ \E d \in decided : d.merge = <<n, k>>
-    IN  CHOOSE k \in 1 .. Cardinality(net) + 3 * Cardinality(Node) + Cardinality(decided) + 1 :
-            ~Used(k) /\ \A j \in 1 .. k - 1 : Used(j)
+    LET named == {m.merge : m \in {x \in net : x.type # "FOUND"}} \cup {d.merge : d \in decided}
+                     \cup UNION {{merge[p]} \cup entered[p] : p \in Node}
+        last  == Largest({0} \cup {id[2] : id \in {x \in named : x[1] = n}})
+        Free(k) == \A p \in Node : cut[p] # <<n, k>>
+    IN  CHOOSE k \in last + 1 .. last + Cardinality(Node) + 1 :
+            Free(k) /\ \A j \in last + 1 .. k - 1 : ~Free(j)
 
 \* R1 to R3. The leader asks the others, and has its own side flushed. Another coordinator tells the
 \* leader, if that does not know it, as its answer has shown. Decided: the merge id is the leader's
@@ -221,6 +228,7 @@ Fresh(n) ==
 Merge(n) ==
     /\ Running(n) /\ coordinates[n]
     /\ stage[n] = "idle"
+    /\ AfterResume => ~Stands(n)
     /\ Others(n) # {}
     /\ LET all == Others(n) \cup {n}
            l   == Leader(all)
@@ -239,7 +247,7 @@ Merge(n) ==
                    /\ net' = net \cup {Found(n, l)}
                    /\ net' # net
                    /\ SameMerge
-    /\ UNCHANGED <<status, view, coordinates, known, over, flushVars, traffic, history>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, flushVars, traffic, history>>
 
 \* A coordinator learns of another one, which has proved its address.
 ReceiveFound(n) ==
@@ -247,8 +255,8 @@ ReceiveFound(n) ==
     /\ \E m \in Incoming(n, "FOUND") :
          /\ known' = [known EXCEPT ![n] = @ \cup {m.from}]
          /\ Takes(m, {})
-    /\ UNCHANGED <<status, view, coordinates, over, stage, merge, waiting, answers, flushVars, traffic,
-                   history>>
+    /\ UNCHANGED <<status, view, coordinates, entered, stage, merge, waiting, answers, flushVars,
+                   traffic, history>>
 
 -----------------------------------------------------------------------------
 (* Answers *)
@@ -257,7 +265,8 @@ ReceiveFound(n) ==
 \* except for the leader's own request, which "including self" speaks of.
 Accepts(n, id) ==
     /\ coordinates[n]
-    /\ StaysOut => id \notin over[n]
+    /\ StaysOut => \A x \in entered[n] : x[1] = id[1] => x[2] < id[2]
+    /\ AfterResume => ~Stands(n)
     /\ \/ stage[n] = (IF Condition = "literal" THEN "waiting" ELSE "idle")
        \/ ~OneMerge /\ stage[n] = "answered" /\ ~Leads(n)
 
@@ -269,15 +278,16 @@ ReceiveMergeReq(n) ==
     /\ \E m \in Incoming(n, "MERGE_REQ") :
          CASE merge[n] = m.merge ->
                 /\ Takes(m, {})
-                /\ UNCHANGED <<stage, merge>>
+                /\ UNCHANGED <<stage, merge, entered>>
            [] merge[n] # m.merge /\ Accepts(n, m.merge) ->
                 /\ stage' = [stage EXCEPT ![n] = "flushing"]
                 /\ merge' = [merge EXCEPT ![n] = m.merge]
+                /\ entered' = [entered EXCEPT ![n] = Entered(@, m.merge)]
                 /\ Takes(m, {})
            [] OTHER ->
                 /\ Takes(m, {Rejection(n, m.from, m.merge)})
-                /\ UNCHANGED <<stage, merge>>
-    /\ UNCHANGED <<status, view, coordinates, known, over, waiting, answers, flushVars, traffic, history>>
+                /\ UNCHANGED <<stage, merge, entered>>
+    /\ UNCHANGED <<status, view, coordinates, known, waiting, answers, flushVars, traffic, history>>
 
 AnswerOf(n) ==
     [from    |-> n,
@@ -303,7 +313,8 @@ Flushed(n) ==
     /\ stage' = [stage EXCEPT ![n] = "answered"]
     /\ latch' = IF Flush THEN [p \in Node |-> IF p \in Side(n) THEN n ELSE latch[p]] ELSE latch
     /\ cut' = [p \in Node |-> IF p \in Side(n) THEN merge[n] ELSE cut[p]]
-    /\ UNCHANGED <<status, view, coordinates, known, over, merge, held, traffic, path, decided, counts>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, merge, held, traffic, path, decided,
+                   counts>>
 
 \* One that comes too late is answered with CANCEL, unless its side is in the merge.
 TakesRsp(n, m) ==
@@ -320,7 +331,8 @@ TakesRsp(n, m) ==
 ReceiveMergeRsp(n) ==
     /\ Running(n)
     /\ \E m \in Incoming(n, "MERGE_RSP") : TakesRsp(n, m)
-    /\ UNCHANGED <<status, view, coordinates, known, over, stage, merge, flushVars, traffic, history>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, stage, merge, flushVars, traffic,
+                   history>>
 
 -----------------------------------------------------------------------------
 (* Decision and installation *)
@@ -358,7 +370,7 @@ Decide(n) ==
                 /\ held' = Holding(Side(n), v, d)
                 /\ decided' = decided \cup {[merge |-> merge[n], view |-> v, of |-> all]}
                 /\ UNCHANGED <<merge, answers, latch>>
-    /\ UNCHANGED <<status, view, coordinates, known, over, traffic, path, cut, counts>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, traffic, path, cut, counts>>
 
 \* R6. INSTALL_MERGE_VIEW of the merge that n is in: its side holds the view ready. Of any other
 \* merge: the leader learns that this side is not in it.
@@ -373,7 +385,7 @@ ReceiveInstallMergeView(n) ==
          ELSE /\ Takes(m, IF InstallAcks /\ merge[n] # m.merge
                           THEN {Installed(n, m.from, m.merge, view[n].merge = m.merge)} ELSE {})
               /\ UNCHANGED <<stage, held>>
-    /\ UNCHANGED <<status, view, coordinates, known, over, merge, waiting, answers, latch, traffic,
+    /\ UNCHANGED <<status, view, coordinates, known, entered, merge, waiting, answers, latch, traffic,
                    history>>
 
 \* R7. A member installs the view that its side holds ready. A view of another merge than the one
@@ -396,16 +408,16 @@ InstallView(n) ==
               THEN Idle(n) ELSE SameMerge
            /\ latch' = IF own THEN [latch EXCEPT ![n] = Nobody] ELSE latch
     /\ held' = [held EXCEPT ![n] = <<>>]
-    /\ UNCHANGED <<status, over, net, stream, delivered, decided, cut, counts>>
+    /\ UNCHANGED <<status, entered, net, stream, delivered, decided, cut, counts>>
 
 \* All of the side of n have installed the merged view, and wait to go on; if CANCEL has come
 \* meanwhile, until GMS has made the next view. As the text has it, they go on.
 SideInstalled(n) ==
     /\ Running(n)
-    /\ stage[n] = "installing"
+    /\ stage[n] \in {"installing", "cancelled"}
     /\ view[n].merge = merge[n]
     /\ \A p \in Node : Running(p) /\ latch[p] = n => held[p] = <<>>
-    /\ IF InstallAcks /\ merge[n] \notin over[n]
+    /\ IF InstallAcks /\ stage[n] = "installing"
        THEN /\ stage' = [stage EXCEPT ![n] = "installed"]
             /\ waiting' = [waiting EXCEPT ![n] = @ \ {n}]
             /\ net' = net \cup (IF Leads(n) THEN {}
@@ -414,7 +426,7 @@ SideInstalled(n) ==
        ELSE /\ Idle(n)
             /\ latch' = IF InstallAcks THEN latch ELSE Opened(n)
             /\ UNCHANGED net
-    /\ UNCHANGED <<status, view, coordinates, known, over, held, traffic, history>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, held, traffic, history>>
 
 \* A side has installed the view, or is not in the merge. If the merge is over here, and both have
 \* its view, n lets that side go on.
@@ -429,7 +441,7 @@ ReceiveInstalled(n) ==
                           ELSE IF view[n].merge = m.merge THEN {Resumption(n, m.from, m.merge)}
                           ELSE IF Cancels THEN {Cancellation(n, m.from, m.merge)} ELSE {})
               /\ UNCHANGED waiting
-    /\ UNCHANGED <<status, view, coordinates, known, over, stage, merge, answers, flushVars, traffic,
+    /\ UNCHANGED <<status, view, coordinates, known, entered, stage, merge, answers, flushVars, traffic,
                    history>>
 
 \* All sides have installed the view: everybody goes on. If somebody is missing, GMS makes the next
@@ -443,7 +455,7 @@ Finish(n) ==
     /\ net' = net \cup Sent({Resumption(n, a.from, merge[n]) : a \in {b \in answers[n] : b.from # n}})
     /\ latch' = Opened(n)
     /\ Idle(n)
-    /\ UNCHANGED <<status, view, coordinates, known, over, held, traffic, history>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, held, traffic, history>>
 
 \* RESUME: the side of n goes on.
 ReceiveResume(n) ==
@@ -454,7 +466,7 @@ ReceiveResume(n) ==
             THEN /\ latch' = Opened(n)
                  /\ IF merge[n] = m.merge THEN Idle(n) ELSE SameMerge
             ELSE UNCHANGED latch /\ SameMerge
-    /\ UNCHANGED <<status, view, coordinates, known, over, held, traffic, history>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, held, traffic, history>>
 
 -----------------------------------------------------------------------------
 (* Those that do not answer *)
@@ -471,15 +483,15 @@ Suspect(n, p) ==
           /\ p \in waiting[n]
           /\ waiting' = [waiting EXCEPT ![n] = @ \ {p}]
           /\ net' = net \cup Sent(IF Cancels THEN {Cancellation(n, p, merge[n])} ELSE {})
-          /\ UNCHANGED <<over, stage, merge, answers, latch>>
+          /\ UNCHANGED <<stage, merge, answers, latch>>
        \/ /\ merge[n][1] = p
           /\ stage[n] \in {"flushing", "answered"}
           /\ Idle(n)
-          /\ over' = [over EXCEPT ![n] = GivenUp(@, merge[n])]
           /\ latch' = Opened(n)
           /\ net' = net \cup Sent({Rejection(n, p, merge[n])})
     /\ doubts' = IF Running(p) THEN doubts + 1 ELSE doubts
-    /\ UNCHANGED <<status, view, coordinates, known, held, traffic, path, decided, cut, losses>>
+    /\ UNCHANGED <<status, view, coordinates, known, entered, held, traffic, path, decided, cut,
+                   losses>>
 
 \* CANCEL: n is not in that merge. If its side has the view already, it stays suspended until GMS has
 \* made the next one; if it holds it ready, it installs it before that.
@@ -488,11 +500,13 @@ ReceiveCancel(n) ==
     /\ \E m \in Incoming(n, "CANCEL") :
          /\ Takes(m, {})
          /\ IF merge[n] = m.merge
-            THEN /\ over' = [over EXCEPT ![n] = GivenUp(@, m.merge)]
-                 /\ IF stage[n] = "installing" THEN SameMerge ELSE Idle(n)
+            THEN /\ IF stage[n] \in {"installing", "cancelled"}
+                    THEN /\ stage' = [stage EXCEPT ![n] = "cancelled"]
+                         /\ UNCHANGED <<merge, waiting, answers>>
+                    ELSE Idle(n)
                  /\ latch' = IF stage[n] \in {"flushing", "answered"} THEN Opened(n) ELSE latch
-            ELSE SameMerge /\ UNCHANGED <<over, latch>>
-    /\ UNCHANGED <<status, view, coordinates, known, held, traffic, history>>
+            ELSE SameMerge /\ UNCHANGED latch
+    /\ UNCHANGED <<status, view, coordinates, known, entered, held, traffic, history>>
 
 \* What n sends again as long as it has no answer.
 Unanswered(n) ==
@@ -527,7 +541,8 @@ Busy(n) ==
         /\ ~(Leads(c) /\ stage[c] = "installed" /\ waiting[c] = {})
 
 \* n comes first among these members of its view.
-FirstOf(n, side) == LET Is(p) == p \in side IN Head(SelectSeq(view[n].members, Is)) = n
+FirstOf(n, side) ==
+    LET Is(p) == p \in side IN n \in side /\ Head(SelectSeq(view[n].members, Is)) = n
 
 \* GMS: the first of the side leaves out who is not there. FLUSH suspends the side for it.
 ViewChange(n) ==
@@ -574,7 +589,7 @@ Crash(n) ==
     /\ Idle(n)
     /\ coordinates' = [coordinates EXCEPT ![n] = FALSE]
     /\ known' = [known EXCEPT ![n] = {}]
-    /\ over' = [over EXCEPT ![n] = {}]
+    /\ entered' = [entered EXCEPT ![n] = {}]
     /\ held' = [held EXCEPT ![n] = <<>>]
     /\ latch' = [latch EXCEPT ![n] = Nobody]
     /\ UNCHANGED <<view, traffic, history>>
@@ -601,7 +616,7 @@ Init ==
     /\ view = [n \in Node |-> FirstView(n)]
     /\ coordinates = [n \in Node |-> First(FirstView(n)) = n]
     /\ known = [n \in Node |-> Knows(n) \cup Members(FirstView(n))]
-    /\ over = [n \in Node |-> {}]
+    /\ entered = [n \in Node |-> {}]
     /\ stage = [n \in Node |-> "idle"]
     /\ merge = [n \in Node |-> NoMerge]
     /\ waiting = [n \in Node |-> {}]
@@ -681,10 +696,13 @@ Monotone ==
 \* has crashed leaves nobody, until GMS has made the next view.
 OneCoordinator == \A n \in Node : Running(n) => (coordinates[n] <=> First(view[n]) = n)
 
-\* A merged view consists of processes that were in the cut of their side (R5: "merge all members").
+\* A merged view consists of those that have answered, and these are in the cut of their side as long
+\* as its coordinator runs (R5: "merge all members"). A side whose coordinator has crashed goes its own
+\* way, and the leader cannot know.
 MembersAreThere ==
     \A n \in Node : stage[n] = "installing" /\ Leads(n) =>
-        \A d \in decided : d.merge = merge[n] => \A p \in Members(d.view) : cut[p] = merge[n]
+        \A d \in decided : d.merge = merge[n] => \A p \in Members(d.view) :
+            \E a \in answers[n] : p \in a.members /\ (Running(a.from) => cut[p] = merge[n])
 
 Has(p, v) == \E i \in DOMAIN path[p] : path[p][i] = v
 
@@ -758,7 +776,8 @@ GoesOn == \A n \in Node : (latch[n] # Nobody) ~> (latch[n] = Nobody)
 TypeOK ==
     /\ \A n \in Node :
         /\ status[n] \in {"member", "crashed"}
-        /\ stage[n] \in {"idle", "waiting", "flushing", "answered", "installing", "installed"}
+        /\ stage[n] \in {"idle", "waiting", "flushing", "answered", "installing", "cancelled",
+                         "installed"}
         /\ known[n] \subseteq Node
         /\ (merge[n] = NoMerge) <=> stage[n] \in {"idle", "waiting"}
         /\ (waiting[n] # {} \/ answers[n] # {}) => Leads(n)

@@ -7,15 +7,16 @@ from typing import Any
 
 import msgspec
 
+from raincheck.conformance.field.stack.layer_traces import SEQUENCER
 from raincheck.conformance.field.stack.layer_traces import traced as layer_traced
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.config import StackConfig
 
 RUN = "run"
-SEQUENCER = "sequencer"
 NODES = "abcd"
 """The names that the headers list."""
 
@@ -101,4 +102,40 @@ def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None
     for name in "abc":
         group.send(name, [bytes(700)] * 4)
     group.run(1.0)
+    group.end()
+
+
+def record_merges(folder: Path, traced: tuple[str, ...], seed: int = 1) -> None:
+    """Record four members that are cut in halves and in three, and merge each time; b, which comes
+    back in between; and two that merge after the leader of the others has died.
+    """
+    config = StackConfig(on_merge="callback")
+    group = TracedGroup(folder, traced, seed=seed, config=config)
+
+    def one(names: str) -> None:
+        group.run_until(lambda: group.in_one_view(*names), 20.0)
+        for name in names:
+            group.send(name, [bytes(100)] * 3)
+        group.run(0.3)
+
+    def cut(*sides: str) -> None:
+        group.partition(*sides)
+        for side in sides:
+            one(side)
+        group.heal()
+
+    group.start(*NODES, founders=True)
+    one(NODES)
+    cut("ab", "cd")
+    one(NODES)
+    group.crash("b")
+    one("acd")
+    group.restart("b")
+    one(NODES)
+    cut("a", "bc", "d")
+    one(NODES)
+    group.crash("a")
+    one("bcd")
+    cut("b", "cd")
+    one("bcd")
     group.end()

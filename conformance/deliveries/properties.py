@@ -123,17 +123,65 @@ class Answers(NamedTuple):
     """
 
 
-class LogVerdict(msgspec.Struct, kw_only=True):
-    """The verdict on the logs of one system."""
+class Verdicts(msgspec.Struct, kw_only=True):
+    """The verdict on each property that the logs of one system were judged by."""
 
     facts: Facts
     properties: list[Promise]
     problems: list[Problem]
+    """The rows in quarantine, each with its place and the reason."""
+
+    def __getitem__(self, name: str) -> Promise:
+        """Return what was found of a property; KeyError if it was not judged."""
+        for promise in self.properties:
+            if promise.name == name:
+                return promise
+        there = ", ".join(promise.name for promise in self.properties)
+        raise KeyError(f"{name} was not judged; judged were {there}")
+
+    @property
+    def verdict(self) -> str:
+        """`violated` if a property is, else `inconclusive` if one is, else `holds`."""
+        found = {promise.verdict for promise in self.properties}
+        return next((each for each in (VIOLATED, INCONCLUSIVE) if each in found), HOLDS)
+
+    def text(self) -> str:
+        """Return a line for each property, with its witness or reason, and one for each problem."""
+        return "\n".join([*map(_line, self.properties), *map(_problem_line, self.problems)])
+
+    def assert_holds(self, *names: str) -> None:
+        """Raise AssertionError with `text()` unless these properties hold; without names, all.
+
+        A property that nothing in the log could have broken is inconclusive and does not hold.
+        """
+        asked = [self[name] for name in names] or self.properties
+        if any(promise.verdict != HOLDS for promise in asked):
+            raise AssertionError(self.text())
+
+    def assert_not_violated(self) -> None:
+        """Raise AssertionError with `text()` if a property is violated or a row in quarantine.
+
+        So it does if none holds: what was judged over nothing shows nothing.
+        """
+        some = any(promise.verdict == HOLDS for promise in self.properties)
+        if self.problems or self.verdict == VIOLATED or not some:
+            raise AssertionError(self.text())
+
+
+def _line(promise: Promise) -> str:
+    over = ", ".join(f"{number} {what}" for what, number in promise.judged.items())
+    line = f"{promise.name}: {promise.verdict}, judged over {over}"
+    line += f": {promise.reason}" if promise.reason else ""
+    return line + (f"; smallest witness: {promise.witness}" if promise.witness else "")
+
+
+def _problem_line(problem: Problem) -> str:
+    return f"quarantined: {problem.path}, line {problem.line}: {problem.reason}"
 
 
 def judged(
     answers: Answers, problems: list[Problem], names: Iterable[str], complete: bool
-) -> LogVerdict:
+) -> Verdicts:
     """Return the verdicts that follow from the witnesses; both engines end here."""
     facts, chosen = answers.facts, list(names)
     unknown = sorted(set(chosen) - set(NAMES))
@@ -149,7 +197,7 @@ def judged(
             and (name != "state_cut" or _cuts_asked(answers))
         ]
     properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
-    return LogVerdict(facts=facts, properties=properties, problems=problems)
+    return Verdicts(facts=facts, properties=properties, problems=problems)
 
 
 def _cuts_asked(answers: Answers) -> bool:

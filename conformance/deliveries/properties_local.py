@@ -18,8 +18,8 @@ from .properties import (
     Answers,
     Facts,
     Judged,
-    LogVerdict,
     Message,
+    Verdicts,
     Witness,
     agreement_witness,
     counts,
@@ -32,7 +32,7 @@ from .uniform import lacking
 
 def check_deliveries(
     paths: Iterable[Path], names: Iterable[str] = (), complete: bool = False
-) -> LogVerdict:
+) -> Verdicts:
     """Check the logs in this process."""
     problems: list[Problem] = []
     files = delivery_files(paths)

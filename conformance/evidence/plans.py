@@ -90,7 +90,7 @@ def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan
         name = "run" if each is usual else f"run-{each.name}"
         module = each.module("run")
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
-        found.append(Plan(name, words, traced=getattr(module, "TRACED", True)))
+        found.append(Plan(name, words, traced=bool(getattr(module, "TRACED", True))))
         more: Mapping[str, tuple[str, ...]] = {} if quick else getattr(module, "FULL", {})
         for kind, options in more.items():
             words = ("run", each.name, *options, "--runs", str(runs), *seeded)

@@ -19,8 +19,8 @@ from raincheck.conformance.deliveries.properties import (
     UNIFORM,
     Answers,
     Facts,
-    LogVerdict,
     Message,
+    Verdicts,
     Witness,
     agreement_witness,
     counts,
@@ -50,7 +50,7 @@ def check_deliveries(
     paths: Iterable[Path],
     names: Iterable[str] = (),
     complete: bool = False,
-) -> LogVerdict:
+) -> Verdicts:
     """Check the logs on Spark; the verdict is the local engine's."""
     names = list(names)
     frame = load(session, delivery_files(paths)).persist()

@@ -14,9 +14,10 @@ plus one. Each side holds that view ready and installs it (INSTALL_MERGE_VIEW), 
 and goes on when all have it (RESUME).
 
 A merge is given up by suspicion only. A leader goes on without a side that it suspects, and tells
-it (CANCEL); a side whose leader is suspected goes on as before, says so, and takes no part in that
-merge any more. With wrong suspicions a merge may be a half one: who has the merged view then leaves
-out who has not, as GMS does after a crash, and the groups merge again.
+it (CANCEL); a side whose leader is suspected goes on as before, and says so. Whoever has taken part
+in a merge never enters it again, however it has ended. With wrong suspicions a merge may be a half
+one: who has the merged view then leaves out who has not, as GMS does after a crash, and the groups
+merge again.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from .events import (
     NO_MERGE,
     Answer,
     Decide,
+    Decline,
     Digest,
     Effect,
     Event,
@@ -68,7 +70,7 @@ from .events import (
 __all__ = ["MOST", "Merge2", "Repairs"]
 
 MOST = 1024
-"""Processes that are remembered: those that are known, and leaders whose merge was given up."""
+"""Processes that are remembered: those that are known, and leaders whose merge was entered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,9 @@ class Repairs:
     members_tell: bool = True
     """Members tell their coordinator whom they know."""
     stays_out: bool = True
-    """Who has given a merge up takes no part in it any more."""
+    """Whoever has taken part in a merge never enters it again."""
+    after_resume: bool = True
+    """Whoever stands still in a merged view enters no other merge."""
     cancels: bool = True
     """The leader tells those without whom it goes on."""
     answered: bool = True
@@ -113,8 +117,8 @@ class Merge2:
         self.view = view
         self.coordinates = view.members[0] == me
         self.known: dict[Address, None] = dict.fromkeys(view.members)  # in the order of hearing
-        self.over: dict[Address, int] = {}  # the number of the last merge given up, by its leader
-        self.stage = "idle"  # "flushing", "answered", "installing", "installed"
+        self.entered: dict[Address, int] = {}  # the number of the last merge entered, by its leader
+        self.stage = "idle"  # "flushing", "answered", "installing", "cancelled", "installed"
         self.merge = NO_MERGE
         self.waiting: set[Address] = set()  # as a leader: whose answers are missing
         self.answers: dict[Address, Answer] = {}  # as a leader; then, who is in the merge
@@ -126,6 +130,7 @@ class Merge2:
             Merge: self._merge,
             ReceiveFound: self._receive_found,
             ReceiveMergeReq: self._receive_merge_req,
+            Decline: self._decline,
             Flushed: self._flushed,
             ReceiveMergeRsp: self._receive_merge_rsp,
             Decide: self._decide,
@@ -183,9 +188,11 @@ class Merge2:
 
     def _merge(self, event: Merge) -> list[Effect]:
         """MERGE: the leader asks the others; another one tells the leader."""
-        others, number, is_known = event
+        others, number, is_known, stands = event
+        waits = self.repairs.after_resume and stands
         self._guard("Merge", "coordinates[n]", self.coordinates)
         self._guard("Merge", 'stage[n] = "idle"', self.stage == "idle")
+        self._guard("Merge", "AfterResume => ~Stands(n)", not waits)
         self._guard("Merge", "Others(n) # {}", bool(others))
         leader = min(others)
         if self.me < leader:
@@ -205,17 +212,25 @@ class Merge2:
 
     def _receive_merge_req(self, event: ReceiveMergeReq) -> list[Effect]:
         """MERGE_REQ: the side is flushed, or the request rejected."""
-        sender, merge = event
+        sender, merge, stands = event
         if merge == self.merge:
             return []
         free = self.stage == "idle"
         if not self.repairs.one_merge and self.stage == "answered" and not self.leads:
             free = True
-        given_up = self.repairs.stays_out and self.over.get(merge.leader) == merge.number
-        if not self.coordinates or not free or given_up:
+        been = self.repairs.stays_out and self.entered.get(merge.leader, 0) >= merge.number
+        waits = self.repairs.after_resume and stands
+        if not self.coordinates or not free or been or waits:
             return [SendMergeRsp(sender, merge, None)]
         self.stage, self.merge = "flushing", merge
+        self._enter(merge)
         return [Suspend()]
+
+    def _decline(self, event: Decline) -> list[Effect]:
+        """The layers around cannot have the side flushed: the request is rejected."""
+        sender, merge = event
+        self._guard("Decline", "merge[n] # m", merge != self.merge)
+        return [SendMergeRsp(sender, merge, None)]
 
     def _flushed(self, event: Flushed) -> list[Effect]:
         """The side is suspended: the answer goes to the leader."""
@@ -299,13 +314,14 @@ class Merge2:
 
     def _side_installed(self, _event: SideInstalled) -> list[Effect]:
         """All of the side have the merged view, and wait to go on."""
-        self._guard("SideInstalled", 'stage[n] = "installing"', self.stage == "installing")
+        installs = self.stage in ("installing", "cancelled")
+        self._guard("SideInstalled", 'stage[n] \\in {"installing", "cancelled"}', installs)
         self._guard("SideInstalled", "view[n].merge = merge[n]", self.view.merge == self.merge)
         merge = self.merge
         if not self.repairs.install_acks:
             self._idle()
             return [Resume()]
-        if self.over.get(merge.leader) == merge.number:
+        if self.stage == "cancelled":
             self._idle()
             return []
         self.stage = "installed"
@@ -356,20 +372,19 @@ class Merge2:
         self._guard("Suspect", "merge[n][1] = p", self.merge.leader == member)
         before = self.stage in ("flushing", "answered")
         self._guard("Suspect", 'stage[n] \\in {"flushing", "answered"}', before)
-        merge = self.merge
-        self._give_up(merge)
+        rejection = SendMergeRsp(member, self.merge, None)
         self._idle()
-        return [SendMergeRsp(member, merge, None), Resume()]
+        return [rejection, Resume()]
 
     def _receive_cancel(self, event: ReceiveCancel) -> list[Effect]:
         """CANCEL: this process is not in that merge."""
-        merge = event.merge
-        if merge != self.merge:
+        if event.merge != self.merge:
             return []
-        before = self.stage in ("flushing", "answered")
-        self._give_up(merge)
-        if self.stage != "installing":
-            self._idle()
+        if self.stage in ("installing", "cancelled"):
+            self.stage = "cancelled"  # the view is installed before GMS leaves this side out
+            return []
+        before = self.stage != "installed"
+        self._idle()
         return [Resume()] if before else []
 
     def _resend(self, event: Resend) -> list[Effect]:
@@ -410,11 +425,12 @@ class Merge2:
         while len(self.known) > MOST and (oldest := next(spare, None)) is not None:
             del self.known[oldest]
 
-    def _give_up(self, merge: MergeId) -> None:
-        self.over.pop(merge.leader, None)
-        self.over[merge.leader] = merge.number
-        if len(self.over) > MOST:
-            del self.over[next(iter(self.over))]
+    def _enter(self, merge: MergeId) -> None:
+        """Remember a merge; a leader's numbers rise, so its last one stands for all before."""
+        self.entered.pop(merge.leader, None)
+        self.entered[merge.leader] = merge.number
+        if len(self.entered) > MOST:
+            del self.entered[next(iter(self.entered))]
 
     def _idle(self) -> None:
         self.stage, self.merge = "idle", NO_MERGE

@@ -64,12 +64,13 @@ class Merge(NamedTuple):
     """MERGE2 has found the coordinators `others` of other groups.
 
     `number` is the merge's, if this one leads it; `is_known` tells whether the one that should lead
-    knows this one.
+    knows this one; `stands`, whether this one waits in a merged view.
     """
 
     others: frozenset[Address]
     number: int
     is_known: bool
+    stands: bool = False
 
 
 class ReceiveFound(NamedTuple):
@@ -79,7 +80,15 @@ class ReceiveFound(NamedTuple):
 
 
 class ReceiveMergeReq(NamedTuple):
-    """MERGE_REQ."""
+    """MERGE_REQ; `stands` tells whether this process waits in a merged view."""
+
+    sender: Address
+    merge: MergeId
+    stands: bool = False
+
+
+class Decline(NamedTuple):
+    """MERGE_REQ comes while this process cannot have a side flushed."""
 
     sender: Address
     merge: MergeId
@@ -167,6 +176,7 @@ Event: TypeAlias = (
     | Merge
     | ReceiveFound
     | ReceiveMergeReq
+    | Decline
     | Flushed
     | ReceiveMergeRsp
     | Decide

@@ -323,12 +323,15 @@ class Sequencer:
     def merge(self, event: InstallView, table: Table, digest: Digest, clock: int) -> list[Effect]:
         """MERGE2: install a merged view, whose number may skip some.
 
-        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them.
+        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them. If
+        another side has delivered more of this one's messages, they are not sent again.
         """
         passed = self._released(None)  # in this side's old view
         self.view = event.view.id.counter - 1
         self.clock = max(self.clock, clock)
-        self.received_table |= dict(table)
+        for member, last in table:
+            self.received_table[member] = max(last, self.received_table.get(member, 0))
+        self._forget(1, self.received_table.get(self.me, 0))
         self.position |= dict(digest.entries)
         return passed + self._install_view(event)
 

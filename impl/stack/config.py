@@ -20,6 +20,7 @@ MERGES = ("leave", "callback", "state")
 
 DELIVERIES = ("agreed", "safe")
 """When a message in the order of all is delivered."""
+MOST_VOTES = 1_000_000
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "lan": {},
@@ -68,6 +69,17 @@ class StackConfig:
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same."""
+    primary: str | None = None
+    """Which side of a partition goes on: None, each for itself; "majority", the one whose view is
+    primary, and nobody else delivers anything. All members need the same, and the same
+    `expected_votes`; it needs an `on_merge` other than "leave"."""
+    expected_votes: int = 0
+    """With `primary`: how many votes there are altogether. The first primary view needs all."""
+    votes: int = 1
+    """With `primary`: how many of them this member has."""
+    found: bool = False
+    """With `primary`: an operator says that no other process goes on, so that a majority of
+    `expected_votes` may begin a new history."""
     admit: Admit | None = None
     """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
     address must be in, or a function of its name and endpoint. None: everybody."""
@@ -152,7 +164,18 @@ class StackConfig:
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
-        return f"{PROTOCOLS} {sizes} on_merge={self.on_merge} delivery={self.delivery}"
+        delivery = "" if self.delivery == "safe" else f" delivery={self.delivery}"
+        return f"{PROTOCOLS} {sizes} on_merge={self.merging}{delivery}"
+
+    @property
+    def merging(self) -> str:
+        """What groups that are to merge must have in common: `on_merge`, and what may differ."""
+        common = [self.on_merge]
+        if self.primary is not None:
+            common += [f"primary={self.primary}", f"expected_votes={self.expected_votes}"]
+        if self.delivery != DELIVERIES[0]:
+            common += [f"delivery={self.delivery}"]
+        return " ".join(common)
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
@@ -194,6 +217,7 @@ class StackConfig:
                     f"{what} virtual synchrony, which open_latch_after gives up; "
                     f"leave one of them out"
                 )
+        self._check_primary()
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
         for name in (
@@ -230,4 +254,29 @@ class StackConfig:
             raise ConfigError(
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
                 f"({self.heartbeat}), or every late sign of life is a suspicion"
+            )
+
+    def _check_primary(self) -> None:
+        if self.primary is None:
+            if (self.expected_votes, self.votes, self.found) != (0, 1, False):
+                raise ConfigError(
+                    "expected_votes, votes and found are for groups with primary='majority'"
+                )
+            return
+        if self.primary != "majority":
+            raise ConfigError(f"primary is {self.primary!r}; choose 'majority', or None")
+        if not 1 <= self.expected_votes <= MOST_VOTES:
+            raise ConfigError(
+                f"expected_votes is {self.expected_votes}; say with primary= how many votes all "
+                f"members have together, 1 to {MOST_VOTES}"
+            )
+        if not 1 <= self.votes <= self.expected_votes:
+            raise ConfigError(
+                f"votes is {self.votes}; it must be between 1 and expected_votes "
+                f"({self.expected_votes})"
+            )
+        if self.on_merge == "leave":
+            raise ConfigError(
+                "primary= needs on_merge='state' or 'callback': with 'leave' a side would leave "
+                "that others need for a majority"
             )

@@ -130,8 +130,7 @@ class GmsEffects(Layer):
         here = "here", 0
         leader = self.core.leader or self.me
         place = here if leader == self.me else self.outbox.endpoints.get(leader, here)
-        config = self.config
-        return Excluded(self.me, to, view, config.on_merge, *place, config.delivery)
+        return Excluded(self.me, to, view, self.config.merging, *place)
 
     def _stranger(self, source: Address, body: Body) -> None:
         self.ground.strangers.append((source, type(body).__name__))

@@ -26,6 +26,7 @@ from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
 from .other_groups import OtherGroups
 from .passing import Found
+from .primary_layer import primary_layer
 from .safe_layer import SafeLayer
 from .sequencer_layer import SequencerLayer
 from .stable_layer import StableLayer
@@ -47,6 +48,7 @@ LAYERS: Kinds = (
     FailureDetection,
     GmsLayer,
     FlushLayer,
+    primary_layer,
     SequencerLayer,
     Merge2Layer,
     FragLayer,

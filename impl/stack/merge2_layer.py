@@ -23,6 +23,7 @@ from raincheck.impl.merge2.events import (
     NO_MERGE,
     Answer,
     Decide,
+    Decline,
     Effect,
     Event,
     Finish,
@@ -129,7 +130,10 @@ class Merge2Layer(Layer):
         places = tuple(known.get(member, UNKNOWN) for member in there)
         at = self.digests().received
         bundles = Digest(tuple(entry for entry in at.entries if entry[0] in there))
-        self._cut = Side(self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock)
+        of_primary = self.ground.standing(there), self.ground.delivered(there)
+        self._cut = Side(
+            self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock, *of_primary
+        )
         if self.core.stage != "flushing":
             self.below.down(Merging(False), now)  # the merge is over
             return
@@ -150,8 +154,8 @@ class Merge2Layer(Layer):
         ours = self.membership.members
         others = self.found.apart(ours, now)
         self._try_at = now + PAUSE * (1 + self._random.random()) if self.found else NEVER
-        free = self.core.stage == "idle" and self.core.coordinates and not self.membership.gone
-        if not free or self._stands or self.membership.status != "member":
+        free = self.core.stage == "idle" and self.core.coordinates and not self._stands
+        if not free or self.membership.gone or self.membership.status != "member":
             return
         most = self.config.max_bundle // _BYTES
         everybody = len(ours) + sum(len(group.view.members) for group in others.values())
@@ -168,10 +172,7 @@ class Merge2Layer(Layer):
 
     @property
     def _stands(self) -> bool:
-        """Whether this side stands still in a merged view, which not all of its members may have.
-
-        Another merge that came to nothing would let it go on too early (MRG-F19).
-        """
+        """Whether this side stands still in a merged view, which some of it may not have yet."""
         return self.core.view.merge != NO_MERGE and not self.latch_open()
 
     # ------------------------------------------------------------------ what arrives
@@ -209,13 +210,13 @@ class Merge2Layer(Layer):
         if merge == self.core.merge:
             self.coordinators.send(source, MergeAlive(merge))
             return ""
-        if self.membership.status != "member" or (self.core.stage == "idle" and self._stands):
-            self.coordinators.send(source, MergeRsp(merge, None))
+        if self.membership.status != "member":
+            self._do(Decline(source, merge), now)
             return ""
         if self.core.stage == "idle":
             self.coordinators.begin({source: endpoint})
             self._heard, self._sides = {source: now}, {}
-        self._do(ReceiveMergeReq(source, merge), now)
+        self._do(ReceiveMergeReq(source, merge, self._stands), now)
         return ""
 
     def _answered(

@@ -1,9 +1,8 @@
 """The door of a group for the coordinators of other groups, who want to merge.
 
 A message of a merge is taken only from a coordinator that has proved where it is found, by a cookie
-that was sent there as to a joiner, that `admit` lets in, and whose group has the same `on_merge`
-and the same `delivery`.
-All else is dropped, counted, and reported with its sender.
+that was sent there as to a joiner, that `admit` lets in, and whose group has the same `on_merge`,
+`delivery`, and rule for what is primary. All else is dropped, counted, and reported with its sender.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ class MergeDoor:
         self._drop = drop
         self._ground = ground = group.ground
         self._membership = ground.membership
-        self._merges = ground.config.on_merge
-        self._delivery = ground.config.delivery
+        self._merges = ground.config.merging
 
     def receive(self, message: MergeMessage, endpoint: Endpoint, now: float) -> None:
         """Handle a message of a merge, which anybody may have sent."""
@@ -36,9 +34,8 @@ class MergeDoor:
         if message.to != ground.me or not self._membership.running:
             ground.outbox.counters["not_for_me"] += 1
             return
-        differs = self._differs(str(source), message)
-        if self._merges == "leave" or differs:
-            self._refuse(endpoint, differs or f"{source} wants to merge, this group does not", now)
+        if self._merges == "leave" or message.merges != self._merges:
+            self._refuse(endpoint, self._differs(str(source), message.merges), now)
             return
         if not self._group.gms.admission.may_join(source, endpoint):
             self._refuse(endpoint, f"{source} is not admitted", now)
@@ -71,11 +68,12 @@ class MergeDoor:
     def met(self, notice: Excluded, endpoint: Endpoint, now: float) -> bool:
         """Handle the view of another group that is to be merged; return whether it is one."""
         theirs, mine = notice.view, self._membership.view
-        differs = self._differs(f"the group of {notice.source}", notice)
-        if differs:
-            self._refuse(endpoint, differs, now)
-        if differs or self._merges == "leave":
-            return False
+        if notice.merges != self._merges:
+            who = f"the group of {notice.source}"
+            self._refuse(endpoint, self._differs(who, notice.merges), now)
+        if notice.merges != self._merges or self._merges == "leave":
+            # What its members remember of primary views would be lost if it gave way.
+            return self._ground.config.primary is not None
         if mine is None or self._ground.me in theirs.members:
             return True  # it is late
         if notice.source in mine.members:
@@ -87,18 +85,16 @@ class MergeDoor:
                 self._group.others.ask(place)
         return True
 
-    def _differs(self, who: str, theirs: MergeMessage | Excluded) -> str:
-        """Return which setting of theirs another group needs to have in common with this one."""
-        for setting, other, ours in (
-            ("on_merge", theirs.merges, self._merges),
-            ("delivery", theirs.delivery, self._delivery),
-        ):
-            if other != ours:
-                return (
-                    f"{who} has {setting}={other!r}, this group has {ours!r}; give all members of "
-                    f"both the same"
-                )
-        return ""
+    def _differs(self, who: str, merges: str) -> str:
+        return (
+            f"{who} has on_merge={_shown(merges)}, this group has {_shown(self._merges)}; give all "
+            f"members of both the same"
+        )
 
     def _refuse(self, endpoint: Endpoint, detail: str, now: float) -> None:
         self._drop("merge_refused", endpoint, detail, now)
+
+
+def _shown(merges: str) -> str:
+    policy, *rest = merges.split(" ")
+    return " ".join([repr(policy), *rest])

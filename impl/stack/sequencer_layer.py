@@ -2,7 +2,8 @@
 
 While FLUSH's latch is closed nothing is multicast, so a coordinator pulls no FORWARD, and no member
 hands SEQUENCER a new message: it would be forwarded twice, and sequenced in the next view. What is
-forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH).
+forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH). In a view that is
+not primary nothing passes.
 
 Unordered messages pass SEQUENCER by, down and up, as unicasts do (its R1): they go in bundles of
 their sender's own stream, and NAKACK and FLUSH promise of them what they promise of every stream.
@@ -39,7 +40,7 @@ from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane, PlacedView
 
 from .layer import Ground, Layer
-from .merged import strangers
+from .merged import known, strangers
 from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Unanswered
 from .timers import NEVER
 
@@ -97,7 +98,7 @@ class SequencerLayer(Layer):
             return self.core.handle(InstallView(placed.view))
         # All know the cut already: nobody waits for JOIN_RSP.
         event = InstallView(placed.view._replace(joiners=()))
-        table = tuple(entry for side in sides for entry in side.table)
+        table = known(placed, self.me)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
         return self.core.merge(event, table, digest, max(side.clock for side in sides))
 
@@ -189,7 +190,7 @@ class SequencerLayer(Layer):
     def step(self, now: float) -> bool:
         """Sequence FORWARDs, and send this member's messages."""
         waiting = self._forwards or self._buffer or self._unordered or self.core.resend
-        if not waiting:
+        if not waiting or self.ground.not_primary:
             return False
         if self.own_turn() and self.send_next(now):
             return True

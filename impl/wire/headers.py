@@ -24,6 +24,7 @@ Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_leng
 """Missing seqnos, as (first, last)."""
 REASON_LENGTH = 120
 Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
+Merges: TypeAlias = Annotated[str, Meta(max_length=100)]
 
 CONTROL: Lane = 0
 """UNICAST's lane for the membership; its messages are passed up at once."""
@@ -306,40 +307,38 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
 
     source: Address
     to: Address
-    reason: Annotated[str, Meta(max_length=300)]
+    reason: Annotated[str, Meta(max_length=600)]
     question: Count
 
 
 class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
     """You are not a member of my view.
 
-    `merges`: what my group does when it meets another one, its `on_merge`; whoever coordinates it
-    is found at `host` and `port`, or is the source if the port is 0; `delivery` is its `delivery`.
+    `merges`: what my group does when it meets another one (`StackConfig.merging`); whoever
+    coordinates it is found at `host` and `port`, or is the source if the port is 0.
     """
 
     source: Address
     to: Address
     view: View
-    merges: Annotated[str, Meta(max_length=16)] = "leave"
+    merges: Merges = "leave"
     host: Host = "here"
     port: Port = 0
-    delivery: Annotated[str, Meta(max_length=16)] = "agreed"
 
 
 class MergeMessage(Struct, frozen=True, array_like=True, tag="G", gc=False):
     """MERGE2: from one coordinator to another one, of another group of this name.
 
     `cookie` is what the receiver has last given to the source, `question` what its answer has back,
-    as in JoinReq; `merges` is the source's `on_merge`, `delivery` its `delivery`.
+    as in JoinReq; `merges` is as in Excluded.
     """
 
     source: Address
     to: Address
     cookie: Count
     question: Count
-    merges: Annotated[str, Meta(max_length=16)]
+    merges: Merges
     body: MergeBody
-    delivery: Annotated[str, Meta(max_length=16)] = "agreed"
 
 
 class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):

@@ -31,7 +31,7 @@ class Environment(Composed[State, Local]):
         """Yield GMS's step: the first of a side leaves out who is not there."""
         me, side = state.locals[i], self.side(state, i)
         stay = tuple(p for p in me.view.members if self.index[p] in side)
-        if stay == me.view.members or stay[0] != name or self.changing(state, i):
+        if stay == me.view.members or stay[:1] != (name,) or self.changing(state, i):
             return
         if self.rules.frozen and self._busy(state, side):
             return

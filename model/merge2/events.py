@@ -62,12 +62,13 @@ class Merge(NamedTuple):
     """MERGE2 has found other coordinators.
 
     `number` is the merge's, if this one leads it; `is_known` tells whether the one that should lead
-    knows this one.
+    knows this one; `stands`, whether this one waits in a merged view.
     """
 
     others: Nodes
     number: int
     is_known: bool
+    stands: bool = False
 
 
 class ReceiveFound(NamedTuple):
@@ -77,10 +78,11 @@ class ReceiveFound(NamedTuple):
 
 
 class ReceiveMergeReq(NamedTuple):
-    """MERGE_REQ arrives."""
+    """MERGE_REQ arrives; `stands` tells whether the receiver waits in a merged view."""
 
     sender: str
     merge: MergeId
+    stands: bool = False
 
 
 class Flushed(NamedTuple):

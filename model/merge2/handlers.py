@@ -68,6 +68,7 @@ class Rules:
     members_tell: bool = True
     until_suspected: bool = True
     stays_out: bool = True
+    after_resume: bool = True
     cancels: bool = True
     flush: bool = True
     answered: bool = True
@@ -86,7 +87,7 @@ class Local(NamedTuple):
     view: View
     coordinates: bool
     known: Nodes = NONE
-    over: frozenset[MergeId] = frozenset()
+    entered: frozenset[MergeId] = frozenset()
     stage: str = "idle"
     merge: MergeId = NO_MERGE
     waiting: Nodes = NONE
@@ -134,10 +135,11 @@ def receive_known(rules: Rules, me: Local, event: ReceiveKnown) -> Answered:
 
 def merge(rules: Rules, me: Local, event: Merge) -> Answered:
     """MERGE: the leader asks the others; another one tells the leader (R1 to R3)."""
-    others, number, is_known = event
+    others, number, is_known, stands = event
     refused = refusal(
         _coordinates(me),
         (me.stage == "idle", 'stage[n] = "idle"', {"stage[n]": me.stage}),
+        (not (rules.after_resume and stands), "AfterResume => ~Stands(n)", {}),
         (bool(others), "Others(n) # {}", {}),
     )
     if refused:
@@ -164,21 +166,26 @@ def receive_found(_rules: Rules, me: Local, event: ReceiveFound) -> Answered:
 # ------------------------------------------------------------------ answers
 
 
-def accepts(rules: Rules, me: Local, merge: MergeId) -> bool:
-    """Tell whether the member takes part in a merge that it is asked for (R4)."""
+def accepts(rules: Rules, me: Local, event: ReceiveMergeReq) -> bool:
+    """Tell whether the member enters a merge that it is asked for (R4)."""
+    _, merge, stands = event
     ready = "waiting" if rules.condition == "literal" else "idle"
-    again = not rules.one_merge and me.stage == "answered" and not leads(me)
-    out = rules.stays_out and merge in me.over
-    return me.coordinates and not out and (me.stage == ready or again)
+    free = me.stage == ready
+    free = free or (not rules.one_merge and me.stage == "answered" and not leads(me))
+    been = any(x.leader == merge.leader and x.number >= merge.number for x in me.entered)
+    out = (rules.stays_out and been) or (rules.after_resume and stands)
+    return me.coordinates and free and not out
 
 
 def receive_merge_req(rules: Rules, me: Local, event: ReceiveMergeReq) -> Answered:
     """MERGE_REQ: the side is flushed, or the request rejected (R4)."""
-    sender, merge = event
+    sender, merge, _ = event
     if me.merge == merge:
         return Accepted(me)
-    if accepts(rules, me, merge):
-        return Accepted(me._replace(stage="flushing", merge=merge), (Suspend(),))
+    if accepts(rules, me, event):
+        others = frozenset(each for each in me.entered if each.leader != merge.leader)
+        me = me._replace(stage="flushing", merge=merge, entered=others | {merge})
+        return Accepted(me, (Suspend(),))
     return Accepted(me, (SendMergeRsp(sender, merge, None),))
 
 
@@ -262,14 +269,18 @@ def install_view(rules: Rules, me: Local, event: InstallView) -> Answered:
 def side_installed(rules: Rules, me: Local, _event: SideInstalled) -> Answered:
     """All of the side have the merged view, and wait to go on (R7)."""
     refused = refusal(
-        (me.stage == "installing", 'stage[n] = "installing"', {"stage[n]": me.stage}),
+        (
+            me.stage in ("installing", "cancelled"),
+            'stage[n] \\in {"installing", "cancelled"}',
+            {"stage[n]": me.stage},
+        ),
         (me.view.merge == me.merge, "view[n].merge = merge[n]", {"merge[n]": me.merge}),
     )
     if refused:
         return refused
     if not rules.install_acks:
         return Accepted(_idle(me), (Resume(),))
-    if me.merge in me.over:
+    if me.stage == "cancelled":
         return Accepted(_idle(me))
     done = () if leads(me) else (SendInstalled(me.merge.leader, me.merge, True),)
     return Accepted(me._replace(stage="installed", waiting=me.waiting - {me.node}), done)
@@ -329,16 +340,16 @@ def suspect(rules: Rules, me: Local, event: Suspect) -> Answered:
     if refused:
         return refused
     sent = SendMergeRsp(member, me.merge, None)
-    return Accepted(_idle(_given_up(me)), (sent, Resume()))
+    return Accepted(_idle(me), (sent, Resume()))
 
 
 def receive_cancel(_rules: Rules, me: Local, event: ReceiveCancel) -> Answered:
     """CANCEL: the member is not in that merge."""
     if me.merge != event.merge:
         return Accepted(me)
-    before = me.stage in ("flushing", "answered")
-    me = _given_up(me)
-    return Accepted(me if me.stage == "installing" else _idle(me), (Resume(),) if before else ())
+    if me.stage in ("installing", "cancelled"):
+        return Accepted(me._replace(stage="cancelled"))
+    return Accepted(_idle(me), (Resume(),) if me.stage != "installed" else ())
 
 
 def resend(rules: Rules, me: Local, event: Resend) -> Answered:
@@ -376,11 +387,6 @@ def _answer(rules: Rules, me: Local, members: Nodes, digest: Digest) -> Answer:
 
 def _idle(me: Local) -> Local:
     return me._replace(stage="idle", merge=NO_MERGE, waiting=NONE, answers=frozenset())
-
-
-def _given_up(me: Local) -> Local:
-    others = frozenset(each for each in me.over if each.leader != me.merge.leader)
-    return me._replace(over=others | {me.merge})
 
 
 HANDLERS = handlers_of(INPUTS, globals())

@@ -9,7 +9,7 @@ from .events import NO_MERGE, MergeId, View, ViewId
 from .handlers import Local, leads
 from .state import Constants, State
 
-STAGES = ("idle", "waiting", "flushing", "answered", "installing", "installed")
+STAGES = ("idle", "waiting", "flushing", "answered", "installing", "cancelled", "installed")
 
 
 def running(state: State, i: int) -> bool:
@@ -89,10 +89,15 @@ def coordinates_first(me: Local) -> bool:
 
 
 def members_are_there(constants: Constants, state: State) -> bool:
-    """A merged view consists of processes that were in the cut of their side (R5)."""
-    deciding = {me.merge for me in state.locals if me.stage == "installing" and leads(me)}
+    """Who is in a merged view has answered, and is in the cut as long as its coordinator runs."""
+    index = {name: i for i, name in enumerate(constants.nodes)}
+    deciding = {me.merge: me for me in state.locals if me.stage == "installing" and leads(me)}
     return all(
-        state.cut[constants.nodes.index(p)] == decided.merge
+        any(
+            p in answer.members
+            and (not running(state, index[answer.sender]) or state.cut[index[p]] == decided.merge)
+            for answer in deciding[decided.merge].answers
+        )
         for decided in state.decided
         if decided.merge in deciding
         for p in decided.view.members

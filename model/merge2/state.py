@@ -160,7 +160,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "view": per_node(_view(me.view) for me in locals_),
         "coordinates": per_node(me.coordinates for me in locals_),
         "known": per_node(me.known for me in locals_),
-        "over": per_node(frozenset(map(tuple, me.over)) for me in locals_),
+        "entered": per_node(frozenset(map(tuple, me.entered)) for me in locals_),
         "stage": per_node(me.stage for me in locals_),
         "merge": per_node(tuple(me.merge) for me in locals_),
         "waiting": per_node(me.waiting for me in locals_),

@@ -145,7 +145,8 @@ class Merge2System(Environment):
             return
         leader = self.index[min(others | {name})]
         is_known = name in state.locals[leader].known or not running(state, leader)
-        for move in self.act(state, name, Merge(others, number, is_known), (name,)):
+        event = Merge(others, number, is_known, self._stands(state, i))
+        for move in self.act(state, name, event, (name,)):
             # FOUND that is under way already is not sent again.
             if move.target.net != state.net or me.stage != move.target.locals[i].stage:
                 yield move
@@ -156,13 +157,18 @@ class Merge2System(Environment):
         named = {state.locals[q].view.members[0] for q in asked if running(state, q)}
         return frozenset(named) - set(me.view.members)
 
+    def _stands(self, state: State, i: int) -> bool:
+        """Tell whether a node waits in a merged view, which not all of its members may have yet."""
+        return bool(state.latch[i]) and state.locals[i].view.merge != NO_MERGE
+
     def _fresh(self, state: State, name: str) -> int:
-        """Return the first number of a merge of this leader's that nothing refers to."""
-        used = {m.content.merge for m in state.net if not isinstance(m.content, SendFound)}
-        used |= {decided.merge for decided in state.decided} | set(state.cut)
+        """Return the next number of a merge of this leader's; no cut has it."""
+        named = {m.content.merge for m in state.net if not isinstance(m.content, SendFound)}
+        named |= {decided.merge for decided in state.decided}
         for me in state.locals:
-            used |= {me.merge} | me.over
-        return next(k for k in count(1) if MergeId(name, k) not in used)
+            named |= {me.merge} | me.entered
+        last = max((merge.number for merge in named if merge.leader == name), default=0)
+        return next(k for k in count(last + 1) if MergeId(name, k) not in state.cut)
 
     def _own_steps(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         me, held = state.locals[i], state.held[i]
@@ -236,7 +242,8 @@ class Merge2System(Environment):
         _, source, content = message
         name = content.to
         after = state._replace(net=state.net - {message})
-        moves = self.act(after, name, _event(source, content), (name,))
+        event = _event(source, content, self._stands(state, self.index[name]))
+        moves = self.act(after, name, event, (name,))
         if self.constants.side_agrees or not isinstance(content, SendInstallMergeView):
             yield from moves
             return
@@ -297,13 +304,13 @@ class Merge2System(Environment):
         )
 
 
-def _event(source: str, content: Sending) -> Any:
-    """Return the input that a message is for its receiver."""
+def _event(source: str, content: Sending, stands: bool) -> Any:
+    """Return the input that a message is for its receiver, which may wait in a merged view."""
     match content:
         case SendFound():
             return ReceiveFound(source)
         case SendMergeReq(_, merge):
-            return ReceiveMergeReq(source, merge)
+            return ReceiveMergeReq(source, merge, stands)
         case SendMergeRsp(_, merge, answer):
             return ReceiveMergeRsp(source, merge, answer)
         case SendInstallMergeView(_, merge, view, digest):

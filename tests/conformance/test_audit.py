@@ -346,9 +346,9 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
     steps = {plan.name: plan for plan in plans("quick", 7, 1)}
 
     assert {"run", "run-raincore", "run-merging", "judges", "damage"} <= steps.keys()
-    # Groups that merge record no traces: their runs judge what was delivered.
-    assert set(steps["conform"].after) == {"run", "run-raincore"}
-    assert {"{run}/traces", "{run-raincore}/traces"} <= set(steps["conform-spark"].words)
+    assert set(steps["conform"].after) == {"run", "run-raincore", "run-merging"}
+    judged = {"{run}/traces", "{run-raincore}/traces", "{run-merging}/traces"}
+    assert judged <= set(steps["conform-spark"].words)
     assert "--quick" in steps["mutate"].words
     full = {plan.name: plan for plan in plans("full", 7, 1)}
     assert "--quick" not in full["mutate"].words
@@ -553,8 +553,6 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "merge2":  # not in the stack yet, as its page and the audit's head say
-            wanted = ("specification", "model", "code", "proofs")
-        if record.name == "primary":  # the same
+        if record.name == "primary":  # no proof yet, and its field runs are not an audit's
             wanted = ("specification", "model", "code")
         assert record.links == wanted, record.name

@@ -201,15 +201,15 @@ def test_only_so_many_processes_are_remembered() -> None:
     assert Address("n0", 0) not in core.known
 
 
-def test_only_so_many_merges_that_were_given_up_are_remembered() -> None:
+def test_only_so_many_leaders_of_merges_are_remembered() -> None:
     core = alone(D)
     leaders = [Address(f"a{number}", 0) for number in range(MOST + 3)]
     for leader in leaders:
         core.handle(ReceiveMergeReq(leader, MergeId(leader, 1)))
         core.handle(Suspect(leader))
 
-    assert len(core.over) == MOST
-    assert [*core.over] == leaders[3:]
+    assert len(core.entered) == MOST
+    assert [*core.entered] == leaders[3:]
 
 
 PROCESSES = st.sampled_from([A, B, C, D])

@@ -417,7 +417,10 @@ def test_groups_with_different_deliveries_do_not_merge() -> None:
     group.run(10.0)
     assert group.in_one_view("a", "b")
     said = {each.detail for each in group["c"].dropped}
-    assert any("has delivery='safe', this group has 'agreed'; give all" in one for one in said)
+    assert any(
+        "has on_merge='callback' delivery=safe, this group has 'callback'; give all" in one
+        for one in said
+    )
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

@@ -165,7 +165,7 @@ def test_a_view_of_another_merge_than_the_members_own_ends_its_part() -> None:
 def test_who_gives_a_merge_up_says_so_and_stays_out_of_it() -> None:
     me, outputs = after(answered(), Suspect("a"))
     assert outputs == (SendMergeRsp("a", M, None), Resume())
-    assert (me.stage, me.over) == ("idle", frozenset({M}))
+    assert (me.stage, me.entered) == ("idle", frozenset({M}))
     assert after(me, ReceiveMergeReq("a", M))[1] == (SendMergeRsp("a", M, None),)
     later = MergeId("a", 2)
     assert after(me, ReceiveMergeReq("a", later))[0].merge == later
@@ -179,13 +179,41 @@ def test_who_gives_a_merge_up_says_so_and_stays_out_of_it() -> None:
     ]
 
 
+def test_whoever_has_taken_part_in_a_merge_never_enters_it_again() -> None:
+    again, rejection = ReceiveMergeReq("a", M), (SendMergeRsp("a", M, None),)
+    cancelled, _ = after(answered(), ReceiveCancel("a", M))
+    left, _ = after(answered(), InstallView(View(ViewId(8, "b"), ("b",))))
+    merged, _ = after(answered(), ReceiveInstallMergeView("a", M, MERGED, DIGEST))
+    merged, _ = after(merged, InstallView(MERGED), SideInstalled(), ReceiveResume("a", M))
+    for me in (cancelled, left, merged._replace(coordinates=True)):
+        assert me.stage == "idle"
+        assert after(me, again) == (me, rejection)
+        assert after(me, again, rules=Rules(stays_out=False))[1] == (Suspend(),)
+
+    later, _ = after(left, ReceiveMergeReq("a", MergeId("a", 2)), Suspect("a"))
+    assert after(later, again)[1] == rejection
+    assert after(later, ReceiveMergeReq("z", OTHER))[1] == (Suspend(),)
+
+
+def test_who_waits_in_a_merged_view_enters_no_other_merge() -> None:
+    begins, asked = Merge(frozenset("d"), 2, True, True), ReceiveMergeReq("z", OTHER, True)
+    waits = A._replace(view=MERGED)
+    assert refused(waits, begins) == ["AfterResume => ~Stands(n)"]
+    assert after(waits, asked) == (waits, (SendMergeRsp("z", OTHER, None),))
+
+    early = Rules(after_resume=False)
+    assert after(waits, begins, rules=early)[0].stage == "flushing"
+    assert after(waits, asked, rules=early)[0].merge == OTHER
+
+
 def test_cancel_frees_a_side_unless_it_has_the_view() -> None:
     me, outputs = after(answered(), ReceiveCancel("a", M))
     assert (me.stage, outputs) == ("idle", (Resume(),))
 
     holds, _ = after(answered(), ReceiveInstallMergeView("a", M, MERGED, DIGEST))
     me, outputs = after(holds, ReceiveCancel("a", M))
-    assert (me.stage, outputs) == ("installing", ())
+    assert (me.stage, outputs) == ("cancelled", ())
+    assert after(me, ReceiveCancel("a", M)) == (me, ())
     me, outputs = after(me, InstallView(MERGED), SideInstalled())
     assert (me.stage, outputs) == ("idle", ())
     assert after(B, ReceiveCancel("a", M)) == (B, ())

@@ -111,7 +111,7 @@ def test_the_invariant_holds_along_the_runs_of_the_model() -> None:
 
 
 def test_no_two_merges_of_a_run_have_one_name() -> None:
-    system, again = _everything(), 0
+    system, again = machine(CASES["merge2-rivals"].constants), 0
     for seed in range(20):
         plain = walked(system, seed, 90, lambda _state, _move: 1)
         _, moves = renamed(plain)

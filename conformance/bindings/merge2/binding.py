@@ -1,11 +1,12 @@
 """MERGE2's binding: the model's names and values, and those of the implementation.
 
-The two agree on every name. The spec's nodes live once, so each has incarnation 0.
+The two agree on every name. The spec's nodes live once, so each has incarnation 0; real processes
+are named by their addresses (`addressed.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from raincheck.impl.messages import Address
 from raincheck.model.merge2 import events as model_events
 from raincheck.model.merge2 import handlers as model
 
+from .addressed import of_processes
 from .invariants import INVARIANTS
 
 _AROUND = ("until_suspected", "flush")
@@ -39,7 +41,7 @@ def make_core(rules: model.Rules, local: model.Local) -> Merge2:
     core = Merge2(Address(local.node, 0), view, repairs=repairs_of(rules))
     core.coordinates, core.stage = local.coordinates, local.stage
     core.known = dict.fromkeys(shaped(local.known, tuple[Address, ...]))
-    core.over = dict(shaped(local.over, tuple[core_events.MergeId, ...]))
+    core.entered = dict(shaped(local.entered, tuple[core_events.MergeId, ...]))
     core.merge = shaped(local.merge, core_events.MergeId)
     core.waiting = shaped(local.waiting, set[Address])
     answers = shaped(local.answers, tuple[core_events.Answer, ...])
@@ -51,8 +53,8 @@ def local_of(core: Merge2) -> model.Local:
     """Return a core's state as the model's: what it keeps by process is a set there."""
     own = ("node", "view", "coordinates", "stage", "merge", "waiting")
     fields = {name: getattr(core, name) for name in own}
-    known, over, answers = [*core.known], [*core.over.items()], [*core.answers.values()]
-    fields |= {"known": known, "over": over, "answers": answers}
+    fields |= {"known": [*core.known], "entered": [*core.entered.items()]}
+    fields["answers"] = [*core.answers.values()]
     local: model.Local = shaped(fields, model.Local)
     return local
 
@@ -60,7 +62,7 @@ def local_of(core: Merge2) -> model.Local:
 def begins(_rules: model.Rules, local: model.Local) -> bool:
     """Whether a process may begin so: in a view, with no merge under way."""
     first = local.view.members[0] == local.node
-    return local.stage == "idle" and not local.over and local.coordinates == first
+    return local.stage == "idle" and not local.entered and local.coordinates == first
 
 
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
@@ -74,11 +76,12 @@ def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
 
 
 def offered(_rules: model.Rules, _local: model.Local) -> tuple[Any, ...]:
-    """Return MERGE with nobody else in it, which discovery does not bring."""
-    return (model_events.Merge(frozenset(), 1, False),)
+    """Return MERGE with nobody else in it, which discovery does not bring, and MERGE too early."""
+    nobody, somebody = frozenset[str](), frozenset("z")
+    return model_events.Merge(nobody, 1, False), model_events.Merge(somebody, 1, False, stands=True)
 
 
-BINDING = Binding(
+_OF_NODES = Binding(
     protocol="merge2",
     rules=model.Rules,
     local=model.Local,
@@ -104,6 +107,7 @@ BINDING = Binding(
         "tells_leader": False,
         "members_tell": False,
         "stays_out": False,
+        "after_resume": False,
         "cancels": False,
         "answered": False,
         "frozen": False,
@@ -123,3 +127,5 @@ BINDING = Binding(
     offered=offered,
     invariants=INVARIANTS,
 )
+
+BINDING = replace(_OF_NODES, real=of_processes(_OF_NODES))

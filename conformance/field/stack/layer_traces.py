@@ -14,8 +14,10 @@ from raincheck.impl.recording.writer import Record
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec
 
+SEQUENCER: Final = "sequencer"
+"""Its layer attaches the recorder itself."""
 TRACED: Final = ("stable", "gms", "flush", "state_transfer", "frag")
-"""The layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
+"""The other layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
 
 
 def traced(

@@ -29,9 +29,9 @@ from raincheck.impl.stack.config import DELIVERIES, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.transport.faulty import Damage
+from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
-from .layer_traces import TRACED, traced
+from .layer_traces import SEQUENCER, TRACED, traced
 from .load import Node
 from .state import Everything
 from .talk import Talk
@@ -47,13 +47,8 @@ class TracedConfig(ChannelConfig):
     layers: LayerRepairs = field(default_factory=LayerRepairs)
     writers: list[TraceWriter] = field(default_factory=list)
     recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
-    heavy: tuple[str, ...] = ()
-
-    @property
-    def _traced(self) -> tuple[str, ...]:
-        """All protocols that are traced."""
-        layers = (*TRACED, *self.heavy)
-        return layers if self._delivery == "safe" else ("sequencer", *layers)
+    traced: tuple[str, ...] = (SEQUENCER, *TRACED)
+    """The protocols that are traced."""
 
     def _flush(self) -> None:
         for writer in self.writers:
@@ -61,6 +56,9 @@ class TracedConfig(ChannelConfig):
 
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
+        return await self._open_damaged()
+
+    async def _open_damaged(self) -> FaultyTransport:
         inner = await ChannelConfig.open_transport(self)
         return damaged(inner, self.damage, self.seed or 0, self._flush)
 
@@ -68,10 +66,10 @@ class TracedConfig(ChannelConfig):
         """Make a stack that is traced, with its repairs undone if a test requests it."""
         address = self.address(transport.endpoint)
         writer = recorder = None
-        if "sequencer" in self._traced:
+        if SEQUENCER in self.traced:
             writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
             self.writers.append(writer)
-            recorder = sequencer_recorder(self.run, address, self.nodes, writer, self._traced)
+            recorder = sequencer_recorder(self.run, address, self.nodes, writer, self.traced)
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(
@@ -87,15 +85,22 @@ class TracedConfig(ChannelConfig):
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, stack)
         return stack, writer
 
+    def end_traces(self) -> None:
+        """Complete the traces: short of being killed, nothing unrecorded was handled."""
+        for core, recorder in self.recorders:
+            recorder.footer(core)
+        for writer in self.writers:
+            writer.close()
+
     def _record(self, stack: Stack, address: Address) -> None:
         """Trace the layers beside SEQUENCER."""
-        for protocol in (*TRACED, *self.heavy):
+        for protocol in (each for each in self.traced if each != SEQUENCER):
             writer = TraceWriter(
                 self.traces, self.run, address, problem=trace_failed, protocol=protocol
             )
             self.writers.append(writer)
             self.recorders.append(
-                traced(stack, protocol, self.run, self.nodes, writer, self._traced)
+                traced(stack, protocol, self.run, self.nodes, writer, self.traced)
             )
 
 
@@ -168,12 +173,18 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         damage=damage_of(args.damage),
         repairs=repairs(args.undo),
         layers=layers(args.undo),
-        heavy=tuple(name for name in args.heavy.split(",") if name),
+        traced=_traced(args),
         get_state=everything.get_state,
         set_state=everything.set_state,
         on_call=talk.answer,
         delivery=args.delivery,
     )
+
+
+def _traced(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the protocols that are traced; SEQUENCER's records cannot say what is held."""
+    first = (SEQUENCER,) if args.delivery == "agreed" else ()
+    return (*first, *TRACED, *(name for name in args.heavy.split(",") if name))
 
 
 async def _run(args: argparse.Namespace) -> None:
@@ -184,11 +195,7 @@ async def _run(args: argparse.Namespace) -> None:
         async with Channel.connecting(settings) as channel:
             await Node(channel, args, everything, talk).work()
     finally:
-        # However it ends, short of being killed: nothing unrecorded was handled.
-        for core, recorder in settings.recorders:
-            recorder.footer(core)
-        for writer in settings.writers:
-            writer.close()
+        settings.end_traces()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from raincheck.model.proof.induction import Transition
 from raincheck.model.proof.logic import And, Expr, If, Not, Or, Updates, World, put
 
-from .words import ANSWERED, FLUSHING, IDLE, INSTALLED, INSTALLING, Basis, leads
+from .words import ANSWERED, CANCELLED, FLUSHING, IDLE, INSTALLED, INSTALLING, Basis, leads
 
 _N = ("n", "process")
 _U = ("u", "union")
@@ -146,7 +146,7 @@ def _installing(basis: Basis) -> tuple[Transition, ...]:
             "SideInstalled",
             "left out",
             (_N,),
-            lambda s, n: And(_at(s, n, INSTALLING), _in_merged(s, n)),
+            lambda s, n: And(_at(s, n, CANCELLED), _in_merged(s, n)),
             lambda s, n: _stage(s, n, IDLE),
         ),
     )
@@ -178,10 +178,17 @@ def _ending() -> tuple[Transition, ...]:
         ),
         Transition(
             "ReceiveCancel",
-            "",
+            "at once",
             (_N,),
             lambda s, n: And(s.running(n), Or(before(s, n), s.stage(n) == INSTALLED)),
             idle,
+        ),
+        Transition(
+            "ReceiveCancel",
+            "after the view",
+            (_N,),
+            lambda s, n: _at(s, n, INSTALLING),
+            lambda s, n: _stage(s, n, CANCELLED),
         ),
     )
 

@@ -49,8 +49,8 @@ GHOST: Final = symbols("""
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
-STAGES: Final = ("idle", "flushing", "answered", "installing", "installed")
-IDLE, FLUSHING, ANSWERED, INSTALLING, INSTALLED = range(5)
+STAGES: Final = ("idle", "flushing", "answered", "installing", "installed", "cancelled")
+IDLE, FLUSHING, ANSWERED, INSTALLING, INSTALLED, CANCELLED = range(6)
 
 
 @dataclass(frozen=True, slots=True)
