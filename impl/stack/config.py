@@ -164,18 +164,22 @@ class StackConfig:
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
-        delivery = "" if self.delivery == "safe" else f" delivery={self.delivery}"
-        return f"{PROTOCOLS} {sizes} on_merge={self.merging}{delivery}"
+        words = [PROTOCOLS, sizes, f"on_merge={self.on_merge}", *self._primacy()]
+        return " ".join([*words, f"delivery={self.delivery}"])
 
     @property
     def merging(self) -> str:
-        """What groups that are to merge must have in common: `on_merge`, and what may differ."""
-        common = [self.on_merge]
-        if self.primary is not None:
-            common += [f"primary={self.primary}", f"expected_votes={self.expected_votes}"]
-        if self.delivery != DELIVERIES[0]:
-            common += [f"delivery={self.delivery}"]
-        return " ".join(common)
+        """What groups that are to merge must have in common, `on_merge` first; "leave" alone."""
+        if self.on_merge == "leave":
+            return self.on_merge
+        safe = [] if self.delivery == DELIVERIES[0] else [f"delivery={self.delivery}"]
+        return " ".join([self.on_merge, *self._primacy(), *safe])
+
+    def _primacy(self) -> list[str]:
+        """Return what members must have in common to know which view is primary."""
+        if self.primary is None:
+            return []
+        return [f"primary={self.primary}", f"expected_votes={self.expected_votes}"]
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
