@@ -27,8 +27,7 @@ from .nakack_layer import NakackLayer
 from .other_groups import OtherGroups
 from .passing import Found
 from .primary_layer import primary_layer
-from .safe_layer import SafeLayer
-from .sequencer_layer import SequencerLayer
+from .safe_layer import sequencer_layer
 from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
 from .unicast_layer import UnicastLayer
@@ -49,15 +48,14 @@ LAYERS: Kinds = (
     GmsLayer,
     FlushLayer,
     primary_layer,
-    SequencerLayer,
+    sequencer_layer,
     Merge2Layer,
     FragLayer,
     StateTransferLayer,
     DirectLayer,
     CallsLayer,
 )
-"""The layers of a stack, from the bottom to the top; the application's is added on top. With safe
-delivery `SafeLayer` takes the place of `SequencerLayer`."""
+"""The layers of a stack, from the bottom to the top; the application's is added on top."""
 
 
 class Group:
@@ -66,10 +64,7 @@ class Group:
     def __init__(self, ground: Ground, kinds: Kinds = LAYERS) -> None:
         self.ground = ground
         self.membership = ground.membership
-        safe = ground.config.delivery == "safe"
-        self.layers = [
-            SafeLayer(ground) if safe and kind is SequencerLayer else kind(ground) for kind in kinds
-        ]
+        self.layers = [kind(ground) for kind in kinds]
         self._floor, self.application = Floor(ground), Application(ground)
         piled([self._floor, *self.layers, self.application])
         self._stepping = self._having("step")

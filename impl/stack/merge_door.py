@@ -2,8 +2,7 @@
 
 A message of a merge is taken only from a coordinator that has proved where it is found, by a cookie
 that was sent there as to a joiner, that `admit` lets in, and whose group has the same `on_merge`,
-`delivery`, and rule for what is primary. All else is dropped, counted, and reported with its
-sender.
+`delivery` and rule for what is primary. All else is dropped, counted, and reported with its source.
 """
 
 from __future__ import annotations

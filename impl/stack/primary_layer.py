@@ -37,6 +37,8 @@ from .reports import PrimaryChange
 _NOT_KNOWN = "it is not known yet whether it is"
 _MOST = 1 << 20
 """Bytes of one member's INFO; 32 attempts of the largest group that merges have fewer."""
+_FAR = 1 << 40
+"""Numbers of primary views grow by steps of one; none of this size is ever reached."""
 _BYTES = 2000
 """Of one former member out of so many bytes of a bundle it is known what was delivered."""
 
@@ -186,6 +188,8 @@ class PrimaryLayer(Layer):
             info = decode_info(content, source, self.core.view)
         except WireError as problem:
             return problem.detail
+        if lie := _lies(info):
+            return lie
         self._infos[source] = info
         if self._infos.keys() == self.core.members:
             self._decide()
@@ -243,6 +247,17 @@ class PrimaryLayer(Layer):
         if core.stage == "attempting":
             return dict.fromkeys(core.members - self._attempted, "to attempt the primary view")
         return {}
+
+
+def _lies(info: Info) -> str:
+    """Return what of an INFO cannot be true; "" if nothing is wrong."""
+    last = info.last.number if info.last is not None else 0
+    if max([last, *(each.number for each in info.attempts)]) > _FAR:
+        return f"INFO with a primary view of number {last}, or an attempt of such a one"
+    for each in info.attempts:
+        if each.number <= last or info.sender not in dict(each.votes):
+            return "INFO with an attempt that cannot be its sender's"
+    return ""
 
 
 def primary_layer(ground: Ground) -> Layer:

@@ -41,7 +41,7 @@ from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane, PlacedView
 
 from .layer import Ground, Layer
 from .merged import known, strangers
-from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Unanswered
+from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Skipped, Unanswered
 from .timers import NEVER
 
 
@@ -76,7 +76,7 @@ class SequencerLayer(Layer):
                 if self._refused is not None and self._refused[0] in placed.view.members:
                     self._join_again(self._refused[0])
                     return  # it is not in this view as the others are
-                self.apply(self._installed(placed), now)
+                self.apply(self._installed(placed, now), now)
             case AtCut(members):
                 core = self.core
                 event = AtCut(members, *core.at_cut(members), core.clock)
@@ -92,13 +92,18 @@ class SequencerLayer(Layer):
         self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
 
-    def _installed(self, placed: PlacedView) -> list[Effect]:
+    def _installed(self, placed: PlacedView, now: float) -> list[Effect]:
         sides = strangers(placed, self.me)
         if not sides:
             return self.core.handle(InstallView(placed.view))
         # All know the cut already: nobody waits for JOIN_RSP.
         event = InstallView(placed.view._replace(joiners=()))
         table = known(placed, self.me)
+        mine = dict(table).get(self.me, 0)
+        for run, payloads in list(self.core.forward_table):
+            if run.first <= mine:
+                count = min(run.last, mine) + 1 - run.first
+                self.above.up(Skipped(payloads.part(0, count)), now)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
         return self.core.merge(event, table, digest, max(side.clock for side in sides))
 

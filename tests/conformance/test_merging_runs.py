@@ -19,6 +19,7 @@ from raincheck.conformance.field.merging.primaries import (
     FOLDER,
     Formed,
     delivered_elsewhere,
+    delivered_twice,
     two_primaries,
 )
 from raincheck.conformance.field.merging.run import MergingRecord
@@ -271,6 +272,36 @@ def test_a_delivery_outside_of_a_primary_view_is_caught(
     assert said in found
 
 
+def took(member: str, position: int, provider: str, after: int) -> Row:
+    """The row of a state that a member has taken."""
+    return Row(member, position, M3, provider, event="state", after=after)
+
+
+def test_what_a_member_alone_has_delivered_is_undone_by_a_state() -> None:
+    a = log("a", A1, "a1", "c1", "c2", M3, "a2")
+    b = log("b", A1, "a1", B2)
+    again = [took("b", 2, "a", 3), Row("b", 3, M3, "a", "2")]
+    c = [*log("c", A1, "a1", "b9"), took("c", 3, "a", 1), Row("c", 4, M3, "b", "9")]
+    assert delivered_twice([*a, *b, *again, *c]) == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([Row("b", 2, A1, "a", "1")], "b delivers a 1 again (2)"),
+        ([took("b", 2, "a", 3), Row("b", 3, M3, "c", "2")], "b delivers c 2 again (3)"),
+        (
+            [*log("d", A1, "d1"), took("d", 2, "b", 2), Row("d", 3, M3, "c", "1")],
+            "d delivers c 1 again (3)",
+        ),
+    ],
+)
+def test_what_is_in_the_state_and_comes_again_is_caught(rows: list[Row], said: str) -> None:
+    a, b = log("a", A1, "a1", "c1", "c2", M3, "a2"), log("b", A1, "a1")
+    more = [] if any(row.member == "b" for row in rows) else [took("b", 2, "a", 3)]
+    assert delivered_twice([*a, *b, *more, *rows]) == said
+
+
 def test_a_run_is_judged_by_its_logs_of_primary_views(tmp_path: Path) -> None:
     for folder in ("deliveries", FOLDER):
         (tmp_path / folder).mkdir()
@@ -287,17 +318,18 @@ def test_a_run_is_judged_by_its_logs_of_primary_views(tmp_path: Path) -> None:
             lines = [each for each in deliveries() if each.member == f"{member}.0"]
             text = b"".join(msgspec.json.encode(each) + b"\n" for each in lines)
             (tmp_path / "deliveries" / f"run-1.{member}.0.jsonl").write_bytes(text)
-        judged = judge(record, tmp_path, takes_state=False, primary=True)
+        judged = judge(record, tmp_path, takes_state=True, primary=True)
         return {name: judged.verdicts[name] for name in PRIMARY}
 
-    assert verdicts() == {"OnePrimary": "holds", "OnlyPrimary": "holds"}
+    assert verdicts() == {"OnePrimary": "holds", "OnlyPrimary": "holds", "Once": "holds"}
     with (tmp_path / FOLDER / "run-1.c.0.jsonl").open("a") as file:
         alone = P2._replace(member="c.0", view=B2, members=("c.0",))
         file.write(json.dumps(alone._asdict()) + "\n")
-    assert verdicts() == {"OnePrimary": "violated", "OnlyPrimary": "holds"}
+    assert verdicts() == {"OnePrimary": "violated", "OnlyPrimary": "holds", "Once": "holds"}
     for path in (tmp_path / FOLDER).iterdir():
         path.write_text("")
-    assert verdicts() == {"OnePrimary": "inconclusive", "OnlyPrimary": "violated"}
+    found = verdicts()
+    assert found == {"OnePrimary": "inconclusive", "OnlyPrimary": "violated", "Once": "holds"}
 
 
 @pytest.mark.sockets

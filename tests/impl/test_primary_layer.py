@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from raincheck.impl.messages import Address, Frame, Payloads, Run, ViewId
 from raincheck.impl.primary.decision import MOST, Repairs
-from raincheck.impl.primary.events import Session
+from raincheck.impl.primary.events import Info, Session
 from raincheck.impl.sequencer.events import Data
 from raincheck.impl.simulation.group import Link
 from raincheck.impl.stack.frames import AttemptFrame, FragmentFrame, InfoFrame, encode
@@ -20,6 +20,7 @@ from raincheck.impl.stack.group import LAYERS
 from raincheck.impl.stack.passing import Bundle
 from raincheck.impl.stack.primary_layer import PrimaryLayer, primary_layer
 from raincheck.impl.stack.repairs import LayerRepairs
+from raincheck.impl.wire.primary_bodies import encode_info
 
 from .primary_judge import Judged, primary_config
 
@@ -524,6 +525,56 @@ def test_what_cannot_be_is_said_and_nothing_comes_of_it(lie: str) -> None:
     assert layer._partial == {}
 
 
+def told_by(name: str, last: Session | None, attempts: frozenset[Session]) -> Frame:
+    """An INFO of that member."""
+    me = Address(name, 0)
+    return encode(InfoFrame(True, encode_info(Info(me, ViewId(1, me), 1, False, last, attempts))))
+
+
+SESSIONS = st.builds(
+    Session,
+    st.integers(0, 1 << 41),
+    st.builds(ViewId, st.integers(0, 9), st.builds(Address, st.sampled_from("abcx"), st.just(0))),
+    st.builds(ViewId, st.integers(0, 9), st.just(Address("a", 0))),
+    st.lists(
+        st.tuples(st.builds(Address, st.sampled_from("abcx"), st.integers(0, 1)), st.just(1)),
+        min_size=1,
+        max_size=4,
+    ).map(tuple),
+)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.none() | SESSIONS, st.frozensets(SESSIONS, max_size=3), st.booleans())
+def test_whatever_a_member_says_that_it_remembers_nobody_is_ended(
+    last: Session | None, attempts: frozenset[Session], again: bool
+) -> None:
+    group = Judged(2, manual=True)
+    group.start("a", "b", founders=True)
+    layer = group.layer("b")
+    problem = layer._take(group["a"].address, told_by("a", last, attempts))
+    if again:
+        layer._take(group["a"].address, encode(AttemptFrame()))
+    assert (layer.core.stage == "asking") == bool(problem)
+    assert layer.core.stage in ("asking", "attempting", "refused")
+
+
+@pytest.mark.parametrize(
+    ("last", "attempts", "words"),
+    [
+        (Session((1 << 40) + 1, *sorted(sessions(1, "ab"))[0][1:]), frozenset(), "of number 1099"),
+        (None, sessions(1, "xyz"), "an attempt that cannot be its sender's"),
+        (max(sessions(3, "ab")), sessions(2, "ab"), "an attempt that cannot be its sender's"),
+    ],
+)
+def test_what_a_member_cannot_remember_is_refused(
+    last: Session | None, attempts: frozenset[Session], words: str
+) -> None:
+    group = Judged(2, manual=True)
+    group.start("a", "b", founders=True)
+    assert words in group.layer("b")._take(Address("a", 0), told_by("a", last, attempts))
+
+
 def test_a_frame_where_none_can_be_is_counted_and_ends_nobody() -> None:
     group = begun("ab")
     for content in (encode(InfoFrame(True, b"x")), Frame(b"\x09"), encode(AttemptFrame())):
@@ -552,12 +603,14 @@ def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_o
     group.links["a", "c"] = Link(loss=1.0)
     group.links["b", "c"] = Link(loss=1.0)  # c is heard, and hears nothing
     group.send("c", [b"x"] * 5)
+    number = group.call("c", b"?")
     group.run(0.05)
     group.partition("ab", "c")
     group.run_until(lambda: group.in_one_view("a", "b") and group.in_one_view("c"))
     group.run(1.0)
     assert (group["a"].app.applied, group["c"].app.applied) == (11, 6)
-    assert group["c"].stack.pending == 5
+    assert [each.number for each in group["a"].requested] == [number]
+    assert group["c"].stack.pending == 6
     group.start("d")  # it has not been there, and is told
     group.partition("abd", "c")
     group.run_until(lambda: group.primary("abd"), 20.0)
@@ -565,6 +618,9 @@ def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_o
     group.heal()
     group.one("abcd")
     assert group["c"].stack.pending == 0
+    assert [each.number for each in group["c"].calls] == [number]  # over, and nobody has answered
+    assert group["c"].calls[0].replies.answers == {}
+    assert [len(group[name].requested) for name in "abcd"] == [1, 1, 0, 0]
     for name in "abd":
         own = [run for run, _ in group[name].delivered if run.sender == group["c"].address]
         numbers = [n for run in own for n in range(run.first, run.last + 1)]

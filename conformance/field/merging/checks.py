@@ -18,7 +18,13 @@ from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
-from .primaries import FOLDER, delivered_elsewhere, read_primaries, two_primaries
+from .primaries import (
+    FOLDER,
+    delivered_elsewhere,
+    delivered_twice,
+    read_primaries,
+    two_primaries,
+)
 from .run import MergingRecord
 from .sides import (
     compared,
@@ -34,9 +40,11 @@ ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
 another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-PRIMARY = ("OnePrimary", "OnlyPrimary")
+PRIMARY = ("OnePrimary", "OnlyPrimary", "Once")
 """The properties of a group of which only the primary side goes on. OnePrimary: its primary views
-are one chain. OnlyPrimary: nobody delivers in a view that is not primary.
+are one chain. OnlyPrimary: nobody delivers in a view that is not primary. Once: nobody delivers
+what is in its state; asked if sides take a state, instead of `no_duplication`, which does not know
+that a state undoes what a member alone has delivered.
 """
 ACROSS = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
 FIRM = (TRACE, *ACROSS, *PRIMARY)
@@ -60,7 +68,7 @@ class MergingJudged(Judged[MergingRecord]):
     @property
     def owed(self) -> list[str]:
         """Return the properties that have to hold."""
-        left_out = set() if self.takes_state else {"SameState"}
+        left_out = set() if self.takes_state else {"SameState", "Once"}
         left_out |= set() if self.primary else set(PRIMARY)
         if not self.record.merges:  # no cut lasted long enough to part anybody
             left_out.add("OneGroup")
@@ -118,7 +126,9 @@ def _judge_logs(judged: MergingJudged, folder: Path) -> None:
         add(judged.verdicts, name, VIOLATED if wrong else HOLDS if common else INCONCLUSIVE)
         judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
         judged.judged[name] = {"members": len(lives), "messages": common}
-    verdict = check_deliveries(logs, ASKED)
+    twice = judged.primary  # of which `Once` is asked
+    asked = [name for name in ASKED if not (twice and name == "no_duplication")]
+    verdict = check_deliveries(logs, asked)
     judged.messages = verdict.facts.messages
     for promise in verdict.properties:
         add(judged.verdicts, "Logs", promise.verdict)
@@ -135,10 +145,13 @@ def _judge_primaries(judged: MergingJudged, folder: Path) -> None:
     rows = [row for path in logs for row in read_rows(path, lambda _: None)]
     views = len({row.view for row in formed})
     said = sum(row.event == "deliver" for row in rows)
-    for name, wrong, figures, over in (
+    found = [
         ("OnePrimary", two_primaries(formed), {"views": views}, views > 1),
         ("OnlyPrimary", delivered_elsewhere(formed, rows), {"messages": said}, said > 0),
-    ):
+    ]
+    if judged.takes_state:
+        found.append(("Once", delivered_twice(rows), {"messages": said}, said > 0))
+    for name, wrong, figures, over in found:
         add(judged.verdicts, name, VIOLATED if wrong else HOLDS if over else INCONCLUSIVE)
         judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
         judged.judged[name] = {"members": len({row.member for row in formed}), **figures}

@@ -113,6 +113,42 @@ def delivered_elsewhere(formed: Iterable[Formed], rows: Iterable[Row]) -> str:
     return ""
 
 
+def delivered_twice(rows: Iterable[Row]) -> str:
+    """Return what a member has delivered though its state had it, or "".
+
+    A member that takes a state has what the provider had at that place, and nothing else: what it
+    alone has delivered before is undone.
+    """
+    logs: dict[str, list[Row]] = {}
+    for row in rows:
+        if row.event in ("deliver", "state"):
+            logs.setdefault(row.member, []).append(row)
+    for member, log in sorted(logs.items()):
+        has: set[tuple[str, str]] = set()
+        for row in log:
+            message = row.sender, row.message
+            if row.event == "state":
+                has = _contents(logs, row.sender, row.after or 0)
+            elif message in has:
+                return f"{member} delivers {row.sender} {row.message} again ({row.position})"
+            else:
+                has.add(message)
+    return ""
+
+
+def _contents(logs: dict[str, list[Row]], member: str, upto: int) -> set[tuple[str, str]]:
+    """Return the messages that are in a member's state at that position of its log."""
+    has: set[tuple[str, str]] = set()
+    for row in logs.get(member, []):
+        if row.position > upto:
+            break
+        if row.event == "state":
+            has = _contents(logs, row.sender, row.after or 0)
+        else:
+            has.add((row.sender, row.message))
+    return has
+
+
 def _majority(before: tuple[str, ...], after: tuple[str, ...]) -> bool:
     """Whether more than half are still there, or half of them with the smallest address."""
     there = set(before) & set(after)
