@@ -84,9 +84,19 @@ class Suspended(NamedTuple):
 
 
 class ReceiveNewView(NamedTuple):
-    """NEW_VIEW: the leader proposes the next view."""
+    """NEW_VIEW: the leader proposes the next view; the number of a merged one may skip some."""
 
     sender: Address
+    view: View
+    merged: bool = False
+
+
+class ProposeMerged(NamedTuple):
+    """MERGE2: the side, which is suspended, is to install this view.
+
+    `view.joiners` are the members of the other sides, which their own leaders look after.
+    """
+
     view: View
 
 
@@ -153,6 +163,7 @@ Event: TypeAlias = (
     | ReceivePrepare
     | Suspended
     | ReceiveNewView
+    | ProposeMerged
     | ReceiveViewAck
     | InstallView
     | ReceiveInstall

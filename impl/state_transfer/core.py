@@ -25,6 +25,7 @@ from raincheck.impl.messages import Address
 
 from .events import (
     Ask,
+    AskAnew,
     Begin,
     Deliver,
     Effect,
@@ -32,6 +33,7 @@ from .events import (
     Event,
     InstallView,
     Join,
+    Merge,
     Read,
     ReadFailed,
     ReceiveAsk,
@@ -89,6 +91,8 @@ class StateTransfer(Requester, Provider):
             Deliver: self.deliver,
             ReceiveJoin: self.receive_join,
             Join: self.join,
+            Merge: self.merge,
+            AskAnew: self.ask_anew,
             InstallView: self.install_view,
         }
 
@@ -163,16 +167,15 @@ class StateTransfer(Requester, Provider):
         self.newcomer = True
         return []
 
-    def merge(self, leader: Address) -> None:
-        """MERGE2: this member's side has to take the other side's state, as a joiner does.
-
-        The leader of the merged view knows it, and will have the group flushed for that.
-        """
-        self.phase, self.leader = "asking", leader
+    def merge(self, event: Merge) -> list[Effect]:
+        """MERGE2: its side takes the state of another one; the merge was its ASK."""
+        self.phase, self.leader = "asking", event.leader
         self.newcomer = True
+        return []
 
-    def ask_anew(self) -> list[Effect]:
-        """MERGE2: the leader that was to have the group flushed was gone before it could."""
+    def ask_anew(self, _event: AskAnew) -> list[Effect]:
+        """MERGE2: ask the next leader, which has not heard of it by the merge."""
+        self._guard("AskAnew", 'requester[n].phase = "asking"', self.phase == "asking", self.phase)
         return self._ask()
 
     def receive_join(self, event: ReceiveJoin) -> list[Effect]:

@@ -13,7 +13,12 @@ from raincheck.model.gms.handlers import INPUTS
 def begins(local: Any) -> Said:
     """Return the view in which a file begins."""
     if local.view is not None:
-        yield VIEW, view(local.view.id.counter, local.view.members)
+        yield VIEW, _view(local.view)
+
+
+def _view(installed: Any) -> Any:
+    number, by = installed.id
+    return view(number, installed.members, by=by)
 
 
 def _steps(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said:
@@ -25,7 +30,7 @@ def _steps(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Sai
 
 def _said(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said:
     if after.view is not None and after.view != before.view:
-        yield VIEW, view(after.view.id.counter, after.view.members)
+        yield VIEW, _view(after.view)
     if after.gone is not before.gone:
         yield from (("gone", list(who)) for who in sorted(after.gone - before.gone))
     match type(event).__name__:

@@ -7,7 +7,7 @@ are in it. The sentence of Failed is for people; the model has none.
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -125,7 +125,7 @@ def stand_in(payload: bytes) -> Any:
         return f"{len(payload)} bytes, crc {zlib.crc32(payload):08x}"
 
 
-BINDING = Binding(
+_BINDING = Binding(
     protocol="state_transfer",
     rules=model.Rules,
     local=model.Local,
@@ -155,3 +155,5 @@ BINDING = Binding(
     speaks=SPEAKS,
     invariants=INVARIANTS,
 )
+
+BINDING = replace(_BINDING, merging=_BINDING)

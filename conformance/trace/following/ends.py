@@ -32,7 +32,17 @@ class Ends:
         out_of_order: Callable[[str], None],
     ) -> None:
         self.binding, self.me, self.columns = binding, me, columns
+        self._beside: frozenset[Address] = frozenset()
+        self._times: dict[Address, int] = {}
         self._out_of_order = out_of_order
+
+    def meet(self, local: Any) -> None:
+        """Note who has come into the view of that state."""
+        holder: Any = local if hasattr(local, "members") else getattr(local, "view", None)
+        members: frozenset[Address] = frozenset(getattr(holder, "members", ()))
+        for member in members - self._beside:
+            self._times[member] = self._times.get(member, 0) + 1
+        self._beside = members
 
     def sent(self, sent: Sent) -> End:
         """Return this end of a message that was sent."""
@@ -81,9 +91,10 @@ class Ends:
                 )
             channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=False)
             return channel, digest, 0
-        if name[:5] != [kind, *ends] or len(name) != 6:
+        called = self._called(kind, ends, incoming=incoming)
+        if name[:5] != [called, *ends] or len(name) != 6:
             raise ShapeError(
-                f"{json_text(name)} is not an id of channel {kind!r} between {json_text(ends)}"
+                f"{json_text(name)} is not an id of channel {called!r} between {json_text(ends)}"
             )
         channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=True)
         count = channel.count + 1
@@ -92,6 +103,12 @@ class Ends:
             reason = f"message {count} of the channel is next, and this is {name[5]}"
             self._out_of_order(f"{json_text(name)}: {reason}")
         return channel, digest, channel.count
+
+    def _called(self, kind: str, ends: tuple[Any, ...], *, incoming: bool) -> str:
+        """Return what a FIFO channel is called: members that were parted have a new one."""
+        node, life = ends[:2] if incoming else ends[2:]
+        times = self._times.get((node, life), 0)
+        return f"{kind} {times}" if times > 1 else kind
 
     def _digest(self, message: str, values: dict[str, Any]) -> int:
         """Return the digest of the contents, as far as they are compared at both ends."""
