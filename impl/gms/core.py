@@ -33,6 +33,7 @@ from .events import (
     Effect,
     Event,
     Finish,
+    GoneOn,
     InstallView,
     Leave,
     Out,
@@ -71,6 +72,7 @@ class Gms(Leader):
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             ReceiveJoin: self._receive_join,
             ReceiveLeave: self._receive_leave,
+            GoneOn: self._gone_on,
             Suspect: self._suspect,
             Trust: self._trust,
             RequestTransfer: self._request_transfer,

@@ -91,6 +91,12 @@ class ReceiveNewView(NamedTuple):
     merged: bool = False
 
 
+class GoneOn(NamedTuple):
+    """A member is in a later view, without this process: groups that merge go on apart."""
+
+    member: Address
+
+
 class ProposeMerged(NamedTuple):
     """MERGE2: the side, which is suspended, is to install this view.
 
@@ -163,6 +169,7 @@ Event: TypeAlias = (
     | ReceivePrepare
     | Suspended
     | ReceiveNewView
+    | GoneOn
     | ProposeMerged
     | ReceiveViewAck
     | InstallView

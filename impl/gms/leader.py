@@ -10,6 +10,7 @@ from .events import (
     BeginChange,
     Effect,
     Finish,
+    GoneOn,
     InstallView,
     ProposeMerged,
     ReceiveJoin,
@@ -54,6 +55,13 @@ class Leader(Local):
         self._guard("ReceiveLeave", "Running(n)", self.running, self.status)
         if event.sender in self.members:
             self._is_gone(event.sender)
+        return []
+
+    def _gone_on(self, event: GoneOn) -> list[Effect]:
+        """A member has gone on without this one, which takes it for gone as if it had left."""
+        self._guard("GoneOn", "Running(n)", self.running, self.status)
+        if event.member in self.members:
+            self._is_gone(event.member)
         return []
 
     def _suspect(self, event: Suspect) -> list[Effect]:

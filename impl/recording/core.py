@@ -58,8 +58,9 @@ class Recorder:
         self._before: Record | None = None
         self._given: Record = {}
         self._beside: frozenset[Address] = frozenset()
-        self._times: dict[Address | None, int] = {}
-        """How often each process has come into this one's views, where groups merge."""
+        self._since: dict[Address | None, int] = {}
+        """Where groups merge: the number of the view with which each process came into this one's.
+        """
         self._sent: dict[tuple[str, Address | None], int] = {}
         self._received: dict[tuple[str, Address | None], int] = {}
 
@@ -164,8 +165,8 @@ class Recorder:
             return [parcel.message, *ends, *short]
         if parcel.place is not None:
             return [parcel.channel, *ends, parcel.place]
-        times = self._times.get(parcel.other, 0)
-        channel = f"{parcel.channel} {times}" if times > 1 else parcel.channel
+        since = self._since.get(parcel.other)
+        channel = parcel.channel if since is None else f"{parcel.channel} {since}"
         key = (channel, parcel.other)
         counts[key] = counts.get(key, 0) + 1
         return [channel, *ends, counts[key]]
@@ -173,8 +174,9 @@ class Recorder:
     def _meet(self, core: Any) -> None:
         """Where groups merge, note who has come into this process's view."""
         if self._merges and (members := frozenset(getattr(core, "members", ()))) != self._beside:
-            for member in members - self._beside:
-                self._times[member] = self._times.get(member, 0) + 1
+            if new := members - self._beside:
+                number = core.view if isinstance(core.view, int) else core.view.id.counter
+                self._since |= dict.fromkeys(new, number)
             self._beside = members
 
 

@@ -9,7 +9,7 @@ Nobody goes on before MERGE2 says so, or before the next view.
 from __future__ import annotations
 
 from raincheck.impl.flush import events as flush
-from raincheck.impl.gms.events import ProposeMerged, ReceiveLeave, ReceiveNewView
+from raincheck.impl.gms.events import GoneOn, ProposeMerged, ReceiveNewView
 from raincheck.impl.messages import Address, View
 from raincheck.impl.wire.headers import (
     NewViewBody,
@@ -78,7 +78,7 @@ class GmsMerging(GmsEffects):
         for member in theirs.members:
             if member in self.core.members and member != self.me:
                 self._departures.note(member, f"it has gone on in {theirs}")
-                self._do(ReceiveLeave(member), now)
+                self._do(GoneOn(member), now)
 
     def _stand_still(self, now: float) -> bool:
         """Tell MERGE2 the cut, once all is delivered; return whether there was something to do.

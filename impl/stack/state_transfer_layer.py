@@ -134,10 +134,10 @@ class StateTransferLayer(Layer):
         view = placed.view
         self._view, self._delivered, self._unordered = view.id.counter, 0, 0
         if isinstance(event, Joined) and event.state:
-            self.core.handle(Join(event.source, view.members))
+            self.core.handle(Join(event.source, view.members, view.id.counter))
             self._noted(now)
         else:
-            self._do(InstallView(view.members), now)
+            self._do(InstallView(view.members, view.id.counter), now)
             if self._owed and self.core.phase == "asking" and self.core.leader not in view.members:
                 self._do(AskAnew(), now)
         for joiner in event.wanting if isinstance(event, Install) else ():

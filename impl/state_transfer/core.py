@@ -152,7 +152,7 @@ class StateTransfer(Requester, Provider):
 
     def install_view(self, event: InstallView) -> list[Effect]:
         """Install a view; members of the last one that it lacks are gone."""
-        before, self.members = self.members, event.members
+        before, self.members, self.view = self.members, event.members, event.view
         gone = [m for m in before if m not in self.members and m not in self.suspects]
         effects = [effect for member in gone for effect in self.suspect(Suspect(member))]
         # An address is of one life: a gone member does not come back under it.
@@ -162,7 +162,7 @@ class StateTransfer(Requester, Provider):
     def join(self, event: Join) -> list[Effect]:
         """This process is admitted by that leader, after a JOIN that asked for the state."""
         self._guard("Join", "phase", self.phase == "idle", self.phase)
-        self.members = event.members
+        self.members, self.view = event.members, event.view
         self.phase, self.leader = "asking", event.leader
         self.newcomer = True
         return []

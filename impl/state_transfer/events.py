@@ -56,6 +56,8 @@ class Join(NamedTuple):
 
     leader: Address
     members: tuple[Address, ...]
+    view: int = 0
+    """The view's number, which is of use to traces alone; so in `InstallView`."""
 
 
 class Merge(NamedTuple):
@@ -75,6 +77,7 @@ class InstallView(NamedTuple):
     """The next view: who is not in it any more is gone."""
 
     members: tuple[Address, ...]
+    view: int = 0
 
 
 class Read(NamedTuple):

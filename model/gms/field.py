@@ -1,4 +1,4 @@
-"""GMS in groups that merge, beyond the spec: a view whose number is not the next one.
+"""GMS in groups that merge, beyond the spec: a view with any number, and members that go on apart.
 
 `spec/Gms.tla` has one group. A merged view is for each side a view with joiners, the members of the
 other sides. Its number is above those of all sides, so it may skip some of this one's; and MERGE2
@@ -26,6 +26,12 @@ class ReceiveNewView(NamedTuple):
     merged: bool
 
 
+class GoneOn(NamedTuple):
+    """A member is heard to be in a later view, without this one."""
+
+    member: Address
+
+
 class ProposeMerged(NamedTuple):
     """MERGE2 has decided the view that the side is to install."""
 
@@ -41,6 +47,11 @@ def receive_new_view(rules: Rules, me: Local, event: ReceiveNewView) -> Answered
     if address(rules, me) not in view.members:
         return Accepted(me)
     return Accepted(me._replace(held=(view,)), (SendViewAck(sender, view.id.counter),))
+
+
+def gone_on(rules: Rules, me: Local, event: GoneOn) -> Answered:
+    """The member is gone for this one, as if it had left."""
+    return handlers.receive_leave(rules, me, events.ReceiveLeave(event.member))
 
 
 def propose_merged(rules: Rules, me: Local, event: ProposeMerged) -> Answered:
@@ -62,7 +73,8 @@ def propose_merged(rules: Rules, me: Local, event: ProposeMerged) -> Answered:
     return refused or propose(rules, me, event.view, side)
 
 
-INPUTS: Final[Mapping[str, type[Any]]] = {"ProposeMerged": ProposeMerged}
+INPUTS: Final[Mapping[str, type[Any]]] = {"GoneOn": GoneOn, "ProposeMerged": ProposeMerged}
 HANDLERS: Final[Mapping[str, Callable[[Rules, Local, Any], Answered]]] = {
-    "ProposeMerged": propose_merged
+    "GoneOn": gone_on,
+    "ProposeMerged": propose_merged,
 }

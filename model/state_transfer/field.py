@@ -47,6 +47,21 @@ class AskAnew(NamedTuple):
     """The leader of the merged view is gone before it had the group flushed."""
 
 
+class InstallNumbered(NamedTuple):
+    """`InstallView` in groups that merge: with the view's number, by which channels are called."""
+
+    members: tuple[Address, ...]
+    view: int
+
+
+class JoinNumbered(NamedTuple):
+    """`Join`, likewise."""
+
+    leader: Address
+    members: tuple[Address, ...]
+    view: int
+
+
 def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
     """Members out of the view are gone; addresses are of one life and need not be remembered."""
     gone = [m for m in me.members if m not in event.members and m not in me.suspects]
@@ -95,4 +110,9 @@ HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "ReceiveJoin": receive_join,
     "Merge": merge,
     "AskAnew": ask_anew,
+}
+NUMBERED: Mapping[str, type[Any]] = {
+    **INPUTS,
+    "InstallView": InstallNumbered,
+    "Join": JoinNumbered,
 }

@@ -143,7 +143,7 @@ def yields_nothing(record: Record) -> bool:
 
 
 def old_channel(record: Record) -> bool:
-    """It names the channel that both had before they were parted."""
+    """It names no view in which both came together."""
     received = record.get("received")
     lies = received is not None and received[0].startswith("fifo ")
     if lies:
@@ -179,7 +179,7 @@ def test_a_channel_has_the_name_that_the_views_give_it(good: Path, tmp_path: Pat
 
     assert found.verdict == "inconclusive"
     problem = found.problems[0]
-    assert "is not an id of channel 'fifo 2'" in problem.reason
+    assert "is not an id of channel 'fifo 1'" in problem.reason
 
 
 def leaves_out_a_view(path: Path) -> None:

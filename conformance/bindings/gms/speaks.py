@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from raincheck.conformance.trace.layers.agreements import Agreement, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
+from raincheck.model.gms import field
 from raincheck.model.gms.events import Prepared, Resume, Suspend, Suspended
 from raincheck.model.gms.handlers import INPUTS
 
@@ -49,7 +50,7 @@ def _said(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said
 
 SPEAKS: Final = Speaks(
     begins=begins,
-    says=dict.fromkeys(INPUTS, _steps),
+    says=dict.fromkeys((*INPUTS, *field.INPUTS), _steps),
     agrees=(
         Agreement(
             name="SuspendedIsFlush",

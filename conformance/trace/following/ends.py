@@ -33,16 +33,19 @@ class Ends:
     ) -> None:
         self.binding, self.me, self.columns = binding, me, columns
         self._beside: frozenset[Address] = frozenset()
-        self._times: dict[Address, int] = {}
+        self._since: dict[Address, int] = {}
         self._out_of_order = out_of_order
 
-    def meet(self, local: Any) -> None:
-        """Note who has come into the view of that state."""
-        holder: Any = local if hasattr(local, "members") else getattr(local, "view", None)
+    def meet(self, local: Any, event: Any = None) -> None:
+        """Note who has come into the view of that state, which an event has led to."""
+        view = getattr(local, "view", None)
+        holder: Any = local if hasattr(local, "members") else view
         members: frozenset[Address] = frozenset(getattr(holder, "members", ()))
-        for member in members - self._beside:
-            self._times[member] = self._times.get(member, 0) + 1
-        self._beside = members
+        if members != self._beside:
+            known = getattr(event, "view", None) if view is None else view
+            number = known if isinstance(known, int) else known.id.counter if known else 0
+            self._since |= dict.fromkeys(members - self._beside, number)
+            self._beside = members
 
     def sent(self, sent: Sent) -> End:
         """Return this end of a message that was sent."""
@@ -105,10 +108,12 @@ class Ends:
         return channel, digest, channel.count
 
     def _called(self, kind: str, ends: tuple[Any, ...], *, incoming: bool) -> str:
-        """Return what a FIFO channel is called: members that were parted have a new one."""
+        """Return what a FIFO channel is called: where groups merge, by the view in which its ends
+        came together.
+        """
         node, life = ends[:2] if incoming else ends[2:]
-        times = self._times.get((node, life), 0)
-        return f"{kind} {times}" if times > 1 else kind
+        since = self._since.get((node, life))
+        return kind if since is None else f"{kind} {since}"
 
     def _digest(self, message: str, values: dict[str, Any]) -> int:
         """Return the digest of the contents, as far as they are compared at both ends."""

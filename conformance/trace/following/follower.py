@@ -100,7 +100,7 @@ class Follower:
         """Note the events that are what the model does."""
         full = self.full
         local, last = steps[-1].after, steps[-1].at
-        full.meet(step.after for step in steps)
+        full.meet(steps)
         self._counts.update(map(_ACTION, steps))
         full.report.events += len(steps)
         full.last = full.report.conforming = last

@@ -82,7 +82,8 @@ class InFull:
         if self.watch is not None:
             self.watch.begin(self.local)
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
-        self.meet([self.local])
+        if header.merges:
+            self._ends.meet(self.local)
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
             self._find("a node does not begin like this", line=1)
@@ -122,11 +123,11 @@ class InFull:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
             self.observer.take(self.recorded, record.index, record.at, self._outputs(record))
 
-    def meet(self, states: Iterable[Any]) -> None:
-        """Where groups merge, note who has come into the view of these states."""
+    def meet(self, steps: Iterable[Step]) -> None:
+        """Where groups merge, note who has come into the views of these steps."""
         if self.header.merges:
-            for state in states:
-                self._ends.meet(state)
+            for step in steps:
+                self._ends.meet(step.after, step.event)
 
     def _given(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the changes by others since the last event."""
@@ -176,7 +177,7 @@ class InFull:
         if self.watch is not None:
             self.watch.take([step])
         self.local = answer.local
-        self.meet([self.local])
+        self.meet([step])
 
     def _out_of_order(self, reason: str) -> None:
         """Note once that a FIFO channel's message is not the next one."""
