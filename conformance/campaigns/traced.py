@@ -51,7 +51,8 @@ class TracedGroup(Simulator):
     def _sequencer(self, me: Address) -> Recorder:
         """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced)
+        merges = self._config.on_merge != "leave"
+        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced, merges=merges)
         self._sequencers[me.node] = recorder, writer
         return recorder
 
@@ -105,12 +106,16 @@ def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None
     group.end()
 
 
-def record_merges(folder: Path, traced: tuple[str, ...], seed: int = 1) -> None:
+def record_merges(
+    folder: Path, traced: tuple[str, ...], seed: int = 1, *, with_state: bool = False
+) -> None:
     """Record four members that are cut in halves and in three, and merge each time; b, which comes
-    back in between; and two that merge after the leader of the others has died.
+    back in between; and those that merge after the leader has died.
+
+    `with_state`: a side takes the state of another one.
     """
-    config = StackConfig(on_merge="callback")
-    group = TracedGroup(folder, traced, seed=seed, config=config)
+    config = StackConfig(on_merge="state" if with_state else "callback")
+    group = TracedGroup(folder, traced, seed=seed, config=config, with_state=with_state)
 
     def one(names: str) -> None:
         group.run_until(lambda: group.in_one_view(*names), 20.0)

@@ -205,6 +205,6 @@ def test_who_is_out_of_a_decided_merge_without_its_view_must_have_a_reason(
 def test_the_records_name_processes_by_their_addresses(good: Path) -> None:
     header = json.loads((good / "run.b.1.merge2.jsonl").read_text().splitlines()[0])
 
-    assert header["real"]
+    assert header["merges"]
     assert header["initial"]["node"] == ["b", 1]
     assert header["initial"]["merge"] == ["", 0]

@@ -23,6 +23,8 @@ from raincheck.model.machine.machine import Accepted
 from raincheck.model.merge2 import events, field
 from raincheck.model.merge2.handlers import Local
 
+from .speaks import SPEAKS
+
 _TEXTS: Final = frozenset({"stage"})
 """The fields that are texts, and not names of processes."""
 _LEADER: Final = "leader"
@@ -104,7 +106,7 @@ def input_of(event: Any) -> Any:
 
 
 def of_processes(binding: Binding) -> Binding:
-    """Return the binding for traces of real processes."""
+    """Return the binding for traces of real groups, in which a node may have several lives."""
     return replace(
         binding,
         local=addressed(Local),
@@ -115,4 +117,5 @@ def of_processes(binding: Binding) -> Binding:
         field_handlers=_all(field.HANDLERS),
         local_of=local_of,
         input_of=input_of,
+        speaks=SPEAKS,
     )

@@ -128,4 +128,4 @@ _OF_NODES = Binding(
     invariants=INVARIANTS,
 )
 
-BINDING = replace(_OF_NODES, real=of_processes(_OF_NODES))
+BINDING = replace(_OF_NODES, merging=of_processes(_OF_NODES))

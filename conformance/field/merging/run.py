@@ -63,10 +63,13 @@ class MergingRun(ClusterRun):
 
     def __init__(self, settings: MergingSettings, seed: int, folder: Path) -> None:
         super().__init__(settings, seed, folder)
-        self.record = MergingRecord(f"merging-{seed}", seed, make_plan(settings.kinds, seed))
         self.members = MergingMembers(self.home)
         self._draw = Random(f"sides {seed}")
         self._primary = bool(settings.primary)
+
+    @staticmethod
+    def _recorded(settings: Settings, seed: int) -> MergingRecord:
+        return MergingRecord(f"merging-{seed}", seed, make_plan(settings.kinds, seed))
 
     @staticmethod
     def options_of(settings: Settings, record: Record, folder: Path) -> dict[str, object]:

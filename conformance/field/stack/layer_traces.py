@@ -34,7 +34,8 @@ def traced(
     """
     core, config = stack.cores[protocol], stack.config
     binding: Binding = binding_of(protocol)
-    binding, real = binding.real or binding, binding.real is not None
+    real, merges = binding.real is not None, config.on_merge != "leave"
+    binding = binding.of_traces(real=real, merges=merges)
     constants: Record = {}
     if protocol == "unicast":
         binding = unicast.of_datagrams(Codec(config.cluster, config.max_bundle))
@@ -49,7 +50,15 @@ def traced(
         constants = {"window": config.state_window}
     described, me = FromBinding(binding), stack.address
     recorder = Recorder(
-        described, run, me, nodes, write, constants=constants, real=real, traced=together
+        described,
+        run,
+        me,
+        nodes,
+        write,
+        constants=constants,
+        real=real,
+        traced=together,
+        merges=merges,
     )
     attach(core, recorder)
     return core, recorder

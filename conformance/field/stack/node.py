@@ -69,7 +69,10 @@ class TracedConfig(ChannelConfig):
         if SEQUENCER in self.traced:
             writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
             self.writers.append(writer)
-            recorder = sequencer_recorder(self.run, address, self.nodes, writer, self.traced)
+            merges = self._protocols().on_merge != "leave"
+            recorder = sequencer_recorder(
+                self.run, address, self.nodes, writer, self.traced, merges=merges
+            )
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(

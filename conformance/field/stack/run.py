@@ -25,14 +25,19 @@ class ClusterRun(Run[Record, Member]):
     members: Members
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
-        plan, safe = make_plan(settings.kinds, seed), settings.delivery == "safe"
-        record = Record(f"safe-{seed}" if safe else f"run-{seed}", seed, plan, safe=safe)
-        super().__init__(record, folder, "traces", "deliveries", FOLDER)
+        super().__init__(self._recorded(settings, seed), folder, "traces", "deliveries", FOLDER)
         self.settings = settings
         self.members = Members(self.home)
         self._names = [name_of(number) for number in range(settings.members)]
         spares = [name_of(settings.members + number) for number in range(1 + len(CHANGES))]
         self._spare, self._guests = spares[0], dict(zip(CHANGES, spares[1:], strict=True))
+
+    @staticmethod
+    def _recorded(settings: Settings, seed: int) -> Record:
+        """Return the record of the run of that seed, with its faults planned."""
+        safe = settings.delivery == "safe"
+        name = f"safe-{seed}" if safe else f"run-{seed}"
+        return Record(name, seed, make_plan(settings.kinds, seed), safe=safe)
 
     # ------------------------------------------------------------------ beginning and end
 
