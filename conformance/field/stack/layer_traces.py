@@ -43,6 +43,8 @@ def traced(
         constants = {"window": config.multicast_window, "retain": config.retain_window}
     elif protocol == "frag":
         constants = {"window": core.window}
+    elif protocol == "primary":
+        constants = {"expected": core.expected}
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
     described, me = FromBinding(binding), stack.address
