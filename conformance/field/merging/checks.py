@@ -13,7 +13,7 @@ from pathlib import Path
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
-from raincheck.conformance.field.judged import Judged, over_all
+from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
@@ -39,11 +39,12 @@ ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
 another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-PRIMARY = ("OnePrimary", "OnlyPrimary", "Once")
+PRIMARY = ("OnePrimary", "OnlyPrimary", "Once", TRACE)
 """The properties of a group of which only the primary side goes on. OnePrimary: its primary views
 are one chain. OnlyPrimary: nobody delivers in a view that is not primary. Once: nobody delivers
 what is in its state; asked if sides take a state, instead of `no_duplication`, which does not know
-that a state undoes what a member alone has delivered.
+that a state undoes what a member alone has delivered. Trace: what PRIMARY did is what its model
+does, and no invariant of it is broken.
 """
 FIRM = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState", *PRIMARY)
 """The properties that must hold. OneGroup: sides that can reach each other became one group each
@@ -101,6 +102,7 @@ def judge(
         _judge_states(judged)
     if primary:
         _judge_primaries(judged, folder)
+        judged.judge_traces(folder)
     return judged
 
 

@@ -1,8 +1,9 @@
 """One member process of `raincheck run merging`: it sends, delivers, and logs, on either side.
 
-Its views are numbered by their ids, since two sides use the same numbers. Nothing of its protocols
-is traced: a trace is of one line of views. Beside the orders of all members it follows "part ..."
-(these endpoints are out of reach), "deaf ..." (these are not heard), and "calm".
+Its views are numbered by their ids, since two sides use the same numbers. Of its protocols only
+PRIMARY is traced, which knows views by their ids: other traces are of one line of views. Beside the
+orders of all members it follows "part ..." (these endpoints are out of reach), "deaf ..." (these
+are not heard), and "calm".
 """
 
 import argparse
@@ -11,11 +12,13 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from raincheck.conformance.field.load import Duties
-from raincheck.conformance.field.nodes import damage_of, damaged, live
+from raincheck.conformance.field.nodes import damage_of, damaged, live, trace_failed
+from raincheck.conformance.field.stack.layer_traces import traced
 from raincheck.conformance.field.stack.log import Log
 from raincheck.conformance.field.stack.node import parser, status
 from raincheck.conformance.field.stack.state import Everything, Given
@@ -26,8 +29,11 @@ from raincheck.impl.aio.events import ViewChange
 from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import MergeView, Message, View
+from raincheck.impl.recording.core import Recorder
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import PrimaryChange
+from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
@@ -44,13 +50,40 @@ class MergingConfig(ChannelConfig):
     damage: Damage = field(default_factory=Damage)
     opened: Callable[[FaultyTransport], None]
     """Called with the transport."""
+    traces: Path
+    writers: list[TraceWriter] = field(default_factory=list)
+    recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
 
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
         inner = await ChannelConfig.open_transport(self)
-        transport = damaged(inner, self.damage, self.seed or 0, lambda: None)
+        transport = damaged(inner, self.damage, self.seed or 0, self._flush)
         self.opened(transport)
         return transport
+
+    def _flush(self) -> None:
+        for writer in self.writers:
+            writer.flush()
+
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+        """Make a stack whose PRIMARY is traced, if it has one."""
+        stack, writer = await ChannelConfig._make_stack(self, transport)
+        if self.primary is not None:
+            protocol = "primary"
+            log = TraceWriter(
+                self.traces, self.run, stack.address, problem=trace_failed, protocol=protocol
+            )
+            self.writers.append(log)
+            recorded = traced(stack, protocol, self.run, self.nodes, log, (protocol,))
+            self.recorders.append(recorded)
+        return stack, writer
+
+    def end(self) -> None:
+        """End the traces: every event is recorded."""
+        for core, recorder in self.recorders:
+            recorder.footer(core)
+        for writer in self.writers:
+            writer.close()
 
 
 class MergingNode(Duties):
@@ -190,6 +223,8 @@ async def _run(args: argparse.Namespace) -> None:
         timeout=args.join_timeout,
         leave_timeout=args.leave_timeout,
         run=args.run,
+        nodes=tuple(args.nodes.split(",")),
+        traces=args.traces,
         seed=args.seed,
         on_merge=args.on_merge,
         primary=args.primary or None,
@@ -203,6 +238,7 @@ async def _run(args: argparse.Namespace) -> None:
     )
     async with Channel.connecting(settings) as channel:
         await node.work(channel)
+    settings.end()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -43,10 +43,11 @@ class MergingRecord(Record):
     """The sentence about sides that did not become one group."""
 
     def collect(self, folder: Path) -> list[Member]:
-        """Complete the delivery logs: there are no traces to speak of."""
+        """Complete the logs, and the traces of PRIMARY; there are none without a primary side."""
         # Written out, because a dataclass with slots is another class than super() knows.
         killed = Record.collect(self, folder)
-        (folder / "traces" / f"{self.run}.faults.jsonl").unlink(missing_ok=True)
+        if not any((folder / "traces").glob(f"{self.run}.*.primary.jsonl")):
+            (folder / "traces" / f"{self.run}.faults.jsonl").unlink(missing_ok=True)
         for member in killed:
             log = folder / FOLDER / f"{self.run}.{member.address}.jsonl"
             if log.exists():
