@@ -51,7 +51,7 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     quick = tier == TIERS[0]
     tiered = () if quick else ("--tier", tier)
     found = [Plan("check", ("check", "--tier", tier, "--sanity", "--keep-graphs", *seeded))]
-    fields = _field_runs(runs, seeded)
+    fields = _field_runs(runs, seeded, more=not quick)
     found += fields
     traced = tuple(plan.name for plan in fields if plan.traced)
     judged, generated = traced or ("generate",), not traced
@@ -79,12 +79,18 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     return tuple(found)
 
 
-def _field_runs(runs: int, seeded: tuple[str, ...]) -> list[Plan]:
-    """Return a step for each group of real processes; the usual one's is called `run`."""
+def _field_runs(runs: int, seeded: tuple[str, ...], *, more: bool) -> list[Plan]:
+    """Return a step for each group of real processes; the usual one's is called `run`.
+
+    `more`: also for each further way, that its module names, in which it may run.
+    """
     usual, found = usual_run(), []
     for each in sorted(offering("run"), key=lambda record: record is not usual):
         name = "run" if each is usual else f"run-{each.name}"
         module = each.module("run")
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
         found.append(Plan(name, words, traced=getattr(module, "TRACED", True)))
+        for way, options in getattr(module, "AUDIT_MORE", {}).items() if more else ():
+            words = ("run", each.name, *options, "--runs", str(runs), *seeded)
+            found.append(Plan(f"{name}-{way}", words))
     return found

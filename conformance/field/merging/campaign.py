@@ -28,8 +28,11 @@ LOSSES = ("leader",)
 merge may be one of two that went on."""
 AUDIT = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,leader,loss,reorder")
 """The options of the runs that an audit makes."""
+_PRIMARY = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,loss,reorder")
+AUDIT_MORE = {"primary": (*_PRIMARY, "--primary", "majority")}
+"""The options of further runs that an audit makes above its quick tier; these record traces."""
 TRACED = False
-"""Whether the members record traces."""
+"""Whether the members record traces, but for those of `AUDIT_MORE`."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
