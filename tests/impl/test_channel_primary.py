@@ -155,6 +155,27 @@ def test_with_no_time_out_it_is_refused_at_once_and_otherwise_waits() -> None:
     assert group.read["a"][-1] == group.read["c"][-1] == "late"
 
 
+def test_a_member_that_has_nothing_under_way_leaves_at_once_without_a_primary_view() -> None:
+    async def story(group: Group) -> None:
+        await cut(group)
+        began = asyncio.get_running_loop().time()
+        await group.channels["c"].leave()
+        assert asyncio.get_running_loop().time() - began < 2
+
+    play(story)
+
+
+def test_a_member_whose_messages_wait_for_a_primary_view_does_not_leave_in_good_order() -> None:
+    async def story(group: Group) -> None:
+        group.network.silent.add(PLACES["c"])
+        await group.channels["c"].send(b"late")
+        await asyncio.sleep(3)
+        await group.channels["c"].leave()
+
+    with pytest.raises(raincheck.WaitTimeout, match="leaving took longer than 1 s"):
+        play(story, leave_timeout=1.0)
+
+
 def test_on_primary_is_called_and_ends_the_member_if_it_raises() -> None:
     told: list[raincheck.PrimaryChange] = []
 
