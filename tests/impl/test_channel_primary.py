@@ -24,6 +24,7 @@ class Group:
     def __init__(self, **settings: Any) -> None:
         self.network = SimulatedNetwork()
         self.settings = {"on_merge": "callback", "primary": "majority", "expected_votes": 3}
+        self.blocks = settings.pop("blocks", {})
         self.settings |= settings
         self.read: dict[str, list[str]] = {}
         self.channels: dict[str, raincheck.Channel] = {}
@@ -33,7 +34,7 @@ class Group:
         """The settings of a member."""
         return SimulatedChannel(
             cluster="shop", name=name, incarnation=1, bind=PLACES[name], network=self.network,
-            initial_hosts=[PLACES["a"]], **self.settings,
+            initial_hosts=[PLACES["a"]], block=self.blocks.get(name), **self.settings,
         )  # fmt: skip
 
     async def start(self, exits: AsyncExitStack, name: str) -> raincheck.Channel:
@@ -174,6 +175,38 @@ def test_a_member_whose_messages_wait_for_a_primary_view_does_not_leave_in_good_
 
     with pytest.raises(raincheck.WaitTimeout, match="leaving took longer than 1 s"):
         play(story, leave_timeout=1.0)
+
+
+@pytest.mark.parametrize("sends", [False, True])
+def test_a_block_that_waits_for_its_messages_is_told_that_there_is_no_primary_view(
+    sends: bool,
+) -> None:
+    told: list[str] = []
+    mine: list[raincheck.Channel] = []
+
+    async def block() -> None:
+        if mine[0].primary:
+            return
+        try:
+            if sends:
+                await mine[0].send(b"at the end")
+            await mine[0].drain()
+        except raincheck.NotPrimary as problem:
+            told.append(str(problem))
+            raise
+
+    async def story(group: Group) -> None:
+        mine.append(group.channels["c"])
+        group.network.silent.add(PLACES["c"])
+        await mine[0].send(b"late")
+        await asyncio.sleep(3)
+        group.network.silent.clear()
+        await mine[0].wait_for_primary(timeout=5)
+        await asyncio.sleep(0.1)
+
+    group = play(story, blocks={"c": block})
+    assert group.read["a"][-1] == group.read["c"][-1] == "late"
+    assert "c.1 can send nothing: view 4 [c.1] is not primary" in told[-1]
 
 
 def test_on_primary_is_called_and_ends_the_member_if_it_raises() -> None:
