@@ -603,14 +603,15 @@ def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_o
     group.links["a", "c"] = Link(loss=1.0)
     group.links["b", "c"] = Link(loss=1.0)  # c is heard, and hears nothing
     group.send("c", [b"x"] * 5)
-    number = group.call("c", b"?")
+    large = group["c"].stack.send_large(bytes(300_000))
+    number, large_call = group.call("c", b"?"), group.call("c", b"?" * 100_000)
     group.run(0.05)
     group.partition("ab", "c")
     group.run_until(lambda: group.in_one_view("a", "b") and group.in_one_view("c"))
     group.run(1.0)
-    assert (group["a"].app.applied, group["c"].app.applied) == (11, 6)
-    assert [each.number for each in group["a"].requested] == [number]
-    assert group["c"].stack.pending == 6
+    assert (group["a"].app.applied, group["c"].app.applied) == (12, 6)
+    assert [each.number for each in group["a"].requested] == [number, large_call]
+    assert group["c"].stack.pending > 6
     group.start("d")  # it has not been there, and is told
     group.partition("abd", "c")
     group.run_until(lambda: group.primary("abd"), 20.0)
@@ -618,12 +619,13 @@ def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_o
     group.heal()
     group.one("abcd")
     assert group["c"].stack.pending == 0
-    assert [each.number for each in group["c"].calls] == [number]  # over, and nobody has answered
-    assert group["c"].calls[0].replies.answers == {}
-    assert [len(group[name].requested) for name in "abcd"] == [1, 1, 0, 0]
+    assert not group["c"].stack.under_way(large)
+    assert [each.number for each in group["c"].calls] == [number, large_call]  # over, unanswered
+    assert [each.replies.answers for each in group["c"].calls] == [{}, {}]
+    assert [len(group[name].requested) for name in "abcd"] == [2, 2, 0, 0]
     for name in "abd":
         own = [run for run, _ in group[name].delivered if run.sender == group["c"].address]
         numbers = [n for run in own for n in range(run.first, run.last + 1)]
         assert numbers == sorted(set(numbers))
-    assert {group[name].app.applied for name in "abcd"} == {11 + 8}
+    assert {group[name].app.applied for name in "abcd"} == {12 + 8}
     assert group["d"].stack._group.find(PrimaryLayer)._delivered == group.layer("a")._delivered
