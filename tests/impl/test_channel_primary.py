@@ -244,6 +244,7 @@ def test_what_an_operator_has_said_does_not_hold_for_the_next_life() -> None:
             "votes is 4; it must be between 1 and expected_votes",
         ),
         ({"expected_votes": 3}, "are for groups with primary='majority'"),
+        ({"tie_breaker": False}, "are for groups with primary='majority'"),
         ({"found": True}, "are for groups with primary='majority'"),
         ({"primary_timeout": -1}, "primary_timeout is -1; it must be 0 or more seconds"),
     ],
