@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,7 +83,7 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
 def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan]:
     """Return a step for each group of real processes; the usual one's is called `run`.
 
-    Those that a module has for the larger tiers alone judge themselves what they delivered.
+    The larger tiers have further ones, where a module names such ways to run.
     """
     usual, found = usual_run(), []
     for each in sorted(offering("run"), key=lambda record: record is not usual):
@@ -92,7 +92,8 @@ def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
         found.append(Plan(name, words, traced=bool(getattr(module, "TRACED", True))))
         more: Mapping[str, tuple[str, ...]] = {} if quick else getattr(module, "FULL", {})
+        untraced: Collection[str] = getattr(module, "UNTRACED", ())
         for kind, options in more.items():
             words = ("run", each.name, *options, "--runs", str(runs), *seeded)
-            found.append(Plan(f"run-{kind}", words, traced=False))
+            found.append(Plan(f"{name}-{kind}", words, traced=kind not in untraced))
     return found

@@ -155,7 +155,8 @@ class Channel(Watched):
         stack.tells_room(self._inbox.room)
         if self._names.change:
             stack.tells_names(lambda: [each for each in self._names.now() if each != self.endpoint])
-        self._callbacks = Callbacks(config, stack, driver, self._inbox)
+        self._callbacks = callbacks = Callbacks(config, stack, driver, self._inbox)
+        self._in_callback = lambda: callbacks.calling
 
     def _excluded(self, reason: str) -> None:
         """Come back as another incarnation."""

@@ -88,6 +88,7 @@ class ChannelSettings(TypedDict, total=False):
     primary: str | None
     expected_votes: int | None
     votes: int | None
+    tie_breaker: bool | None
     found: bool | None
     primary_timeout: float
     stack: StackConfig
@@ -179,6 +180,10 @@ class ChannelConfig:
     all. All members need the same."""
     votes: int | None = None
     """With `primary`: how many of them this member has. None: as in `stack`, where it is 1."""
+    tie_breaker: bool | None = None
+    """With `primary`: whether of two halves the one with the smallest address (name, then earlier
+    life) goes on, instead of neither. All members need the same. None: as in `stack`, where it
+    does."""
     found: bool | None = None
     """With `primary`: whether an operator says that the group's history is lost, and no other
     process goes on: then a majority of `expected_votes` may begin a new one."""
@@ -240,7 +245,15 @@ class ChannelConfig:
 
     def _protocols(self) -> StackConfig:
         """Return the protocols' settings, with those that were given beside them."""
-        names = ("on_merge", "delivery", "primary", "expected_votes", "votes", "found")
+        names = (
+            "on_merge",
+            "delivery",
+            "primary",
+            "expected_votes",
+            "votes",
+            "tie_breaker",
+            "found",
+        )
         beside = {name: getattr(self, name) for name in names}
         given = {name: value for name, value in beside.items() if value is not None}
         return replace(self.stack, **given)

@@ -43,6 +43,8 @@ class Sending(Connected[Driver]):
         self._turns = Turns()
         self._turns_unordered = Turns()
         self._turns_to: dict[Address, Turns] = {}
+        self._in_callback: Callable[[], bool] = lambda: False
+        """Whether the current task is block(), for which the next view waits."""
         # These may be sent at once, until the stack is run or somebody sends in another way.
         self._allowed = 0  # messages
         self._most = 0  # bytes of each
@@ -124,9 +126,11 @@ class Sending(Connected[Driver]):
     async def _primary_at_last(self, timeout: float | None) -> float | None:
         """Wait until the view is primary; return what is left of the time-out.
 
-        Raises NotPrimary when that takes longer than `primary_timeout`, or than the time-out.
+        Raises NotPrimary when that takes longer than `primary_timeout`, or than the time-out, and
+        at once within block(), before whose end there is no other view.
         """
-        began, most = self._driver.now, self._config.primary_timeout
+        began = self._driver.now
+        most = 0.0 if self._in_callback() else self._config.primary_timeout
         limit = most if timeout is None else min(timeout, most)
         try:
             await self._until(lambda: self._stack.primary, "sending", limit)
@@ -257,7 +261,12 @@ class Sending(Connected[Driver]):
         return call.end()
 
     async def drain(self, *, timeout: float | None = None) -> None:
-        """Wait until all that was sent here has been delivered here."""
+        """Wait until all that was sent here has been delivered here.
+
+        Raises NotPrimary within block() if the view is not primary: what waits is sent in another.
+        """
+        if self._stack.pending and not self._stack.primary and self._in_callback():
+            await self._primary_at_last(timeout)
         what = "delivering what was sent"
 
         async def wait(limit: float | None) -> None:

@@ -77,6 +77,9 @@ class StackConfig:
     """With `primary`: how many votes there are altogether. The first primary view needs all."""
     votes: int = 1
     """With `primary`: how many of them this member has."""
+    tie_breaker: bool = True
+    """With `primary`: whether of two halves the one with the smallest address goes on, instead of
+    neither. All members need the same."""
     found: bool = False
     """With `primary`: an operator says that no other process goes on, so that a majority of
     `expected_votes` may begin a new history."""
@@ -179,7 +182,8 @@ class StackConfig:
         """Return what members must have in common to know which view is primary."""
         if self.primary is None:
             return []
-        return [f"primary={self.primary}", f"expected_votes={self.expected_votes}"]
+        ties = [] if self.tie_breaker else ["tie_breaker=no"]
+        return [f"primary={self.primary}", f"expected_votes={self.expected_votes}", *ties]
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
@@ -262,9 +266,11 @@ class StackConfig:
 
     def _check_primary(self) -> None:
         if self.primary is None:
-            if (self.expected_votes, self.votes, self.found) != (0, 1, False):
+            others = (self.expected_votes, self.votes, self.tie_breaker, self.found)
+            if others != (0, 1, True, False):
                 raise ConfigError(
-                    "expected_votes, votes and found are for groups with primary='majority'"
+                    "expected_votes, votes, tie_breaker and found are for groups with "
+                    "primary='majority'"
                 )
             return
         if self.primary != "majority":

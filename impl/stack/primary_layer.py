@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Frame, Payloads, Run, Table
 from raincheck.impl.primary.core import Primary
 from raincheck.impl.primary.decision import has_majority
-from raincheck.impl.primary.events import Attempt, Decide, Form, Info, InstallView, Session
+from raincheck.impl.primary.events import Attempt, Decide, Form, Info, InstallView
 from raincheck.impl.sequencer.events import Data, SendJoinRsp
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import PlacedView
@@ -52,13 +53,13 @@ class PrimaryLayer(Layer):
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        config = self.config
+        config, repairs = self.config, ground.repairs.primary
         self.core = Primary(
             ground.me,
             expected=config.expected_votes,
             votes=config.votes,
             found=config.found,
-            repairs=ground.repairs.primary,
+            repairs=repairs if config.tie_breaker else replace(repairs, tie="none"),
         )
         ground.not_primary = _NOT_KNOWN
         ground.standing = self._standing
@@ -208,7 +209,7 @@ class PrimaryLayer(Layer):
         if core.stage == "attempting":
             self._form_if_all()
         else:
-            self._report("" if core.primary else _why_not(infos, core.last, core.expected))
+            self._report("" if core.primary else _why_not(infos, core))
 
     def _form_if_all(self) -> None:
         if self.core.stage == "attempting" and self._attempted == self.core.members:
@@ -265,10 +266,11 @@ def primary_layer(ground: Ground) -> Layer:
     return Layer(ground) if ground.config.primary is None else PrimaryLayer(ground)
 
 
-def _why_not(infos: Collection[Info], last: Session | None, expected: int) -> str:
+def _why_not(infos: Collection[Info], core: Primary) -> str:
     """Say why these cannot make their view primary."""
-    votes = sum(info.votes for info in infos)
-    if last is not None and not has_majority(last.votes, {info.sender for info in infos}):
+    votes, there = sum(info.votes for info in infos), {info.sender for info in infos}
+    last, expected = core.last, core.expected
+    if last is not None and not has_majority(last.votes, there, core.repairs.tie):
         before = " ".join(str(member) for member, _ in last.votes)
         return f"it has no majority of the last primary view, {last.number} ({before})"
     if last is None and votes > expected:

@@ -307,7 +307,7 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
 
     source: Address
     to: Address
-    reason: Annotated[str, Meta(max_length=600)]
+    reason: Annotated[str, Meta(max_length=800)]
     question: Count
 
 

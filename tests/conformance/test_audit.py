@@ -352,7 +352,11 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
     assert "--quick" in steps["mutate"].words
     full = {plan.name: plan for plan in plans("full", 7, 1)}
     assert "--quick" not in full["mutate"].words
-    assert full.keys() - steps.keys() == {"run-safe"}
+    assert full.keys() - steps.keys() == {"run-safe", "run-merging-primary"}
+    assert full["run-merging-primary"].words[-6:] == (
+        *("--primary", "majority", "--runs", "1", "--seed", "7"),
+    )
+    assert "{run-merging-primary}/traces" in full["conform"].words
 
 
 def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(
@@ -553,6 +557,6 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "primary":  # no proof yet, and its field runs are not an audit's
+        if record.name == "primary":  # no proof yet, and no field runs in the quick tier
             wanted = ("specification", "model", "code")
         assert record.links == wanted, record.name

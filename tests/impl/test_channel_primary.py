@@ -24,6 +24,7 @@ class Group:
     def __init__(self, **settings: Any) -> None:
         self.network = SimulatedNetwork()
         self.settings = {"on_merge": "callback", "primary": "majority", "expected_votes": 3}
+        self.blocks = settings.pop("blocks", {})
         self.settings |= settings
         self.read: dict[str, list[str]] = {}
         self.channels: dict[str, raincheck.Channel] = {}
@@ -33,7 +34,7 @@ class Group:
         """The settings of a member."""
         return SimulatedChannel(
             cluster="shop", name=name, incarnation=1, bind=PLACES[name], network=self.network,
-            initial_hosts=[PLACES["a"]], **self.settings,
+            initial_hosts=[PLACES["a"]], block=self.blocks.get(name), **self.settings,
         )  # fmt: skip
 
     async def start(self, exits: AsyncExitStack, name: str) -> raincheck.Channel:
@@ -155,6 +156,59 @@ def test_with_no_time_out_it_is_refused_at_once_and_otherwise_waits() -> None:
     assert group.read["a"][-1] == group.read["c"][-1] == "late"
 
 
+def test_a_member_that_has_nothing_under_way_leaves_at_once_without_a_primary_view() -> None:
+    async def story(group: Group) -> None:
+        await cut(group)
+        began = asyncio.get_running_loop().time()
+        await group.channels["c"].leave()
+        assert asyncio.get_running_loop().time() - began < 2
+
+    play(story)
+
+
+def test_a_member_whose_messages_wait_for_a_primary_view_does_not_leave_in_good_order() -> None:
+    async def story(group: Group) -> None:
+        group.network.silent.add(PLACES["c"])
+        await group.channels["c"].send(b"late")
+        await asyncio.sleep(3)
+        await group.channels["c"].leave()
+
+    with pytest.raises(raincheck.WaitTimeout, match="leaving took longer than 1 s"):
+        play(story, leave_timeout=1.0)
+
+
+@pytest.mark.parametrize("sends", [False, True])
+def test_a_block_that_waits_for_its_messages_is_told_that_there_is_no_primary_view(
+    sends: bool,
+) -> None:
+    told: list[str] = []
+    mine: list[raincheck.Channel] = []
+
+    async def block() -> None:
+        if mine[0].primary:
+            return
+        try:
+            if sends:
+                await mine[0].send(b"at the end")
+            await mine[0].drain()
+        except raincheck.NotPrimary as problem:
+            told.append(str(problem))
+            raise
+
+    async def story(group: Group) -> None:
+        mine.append(group.channels["c"])
+        group.network.silent.add(PLACES["c"])
+        await mine[0].send(b"late")
+        await asyncio.sleep(3)
+        group.network.silent.clear()
+        await mine[0].wait_for_primary(timeout=5)
+        await asyncio.sleep(0.1)
+
+    group = play(story, blocks={"c": block})
+    assert group.read["a"][-1] == group.read["c"][-1] == "late"
+    assert "c.1 can send nothing: view 4 [c.1] is not primary" in told[-1]
+
+
 def test_on_primary_is_called_and_ends_the_member_if_it_raises() -> None:
     told: list[raincheck.PrimaryChange] = []
 
@@ -190,6 +244,7 @@ def test_what_an_operator_has_said_does_not_hold_for_the_next_life() -> None:
             "votes is 4; it must be between 1 and expected_votes",
         ),
         ({"expected_votes": 3}, "are for groups with primary='majority'"),
+        ({"tie_breaker": False}, "are for groups with primary='majority'"),
         ({"found": True}, "are for groups with primary='majority'"),
         ({"primary_timeout": -1}, "primary_timeout is -1; it must be 0 or more seconds"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raincheck.impl.messages import Address, Frame, Payloads, Run, ViewId
+from raincheck.impl.messages import Address, Frame, Payloads, Run, View, ViewId
 from raincheck.impl.primary.decision import MOST, Repairs
 from raincheck.impl.primary.events import Info, Session
 from raincheck.impl.sequencer.events import Data
@@ -20,6 +20,8 @@ from raincheck.impl.stack.group import LAYERS
 from raincheck.impl.stack.passing import Bundle
 from raincheck.impl.stack.primary_layer import PrimaryLayer, primary_layer
 from raincheck.impl.stack.repairs import LayerRepairs
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import Excluded, JoinRefused, JoinReq
 from raincheck.impl.wire.primary_bodies import encode_info
 
 from .primary_judge import Judged, primary_config
@@ -138,6 +140,21 @@ def test_of_two_halves_the_one_with_the_smallest_address_goes_on(first: str, sec
     assert [goes_on(group, first), goes_on(group, second)] == ["a" in first, "a" in second]
     group.heal()
     group.one("abcd")
+
+
+def test_without_the_tie_breaker_neither_half_goes_on() -> None:
+    group = begun("abcd", config=primary_config(4, tie_breaker=False))
+    parted(group, "ab", "cd")
+    assert [goes_on(group, "ab"), goes_on(group, "cd")] == [False, False]
+    assert group["a"].primaries[-1].why == (
+        "it has no majority of the last primary view, 1 (a.0 b.0 c.0 d.0)"
+    )
+    group.heal()
+    group.one("abcd")
+    group._config = primary_config(4)
+    group.start("e")
+    group.run(2.0)
+    assert "expected_votes=4 tie_breaker=no" in str(group["e"].left)
 
 
 def test_votes_make_a_majority_of_one_member() -> None:
@@ -449,6 +466,21 @@ def test_a_joiner_with_other_votes_expected_is_refused_and_both_are_told() -> No
     assert any("expected_votes=3" in report.detail for report in group["a"].dropped)
 
 
+def test_the_longest_settings_fit_into_what_is_said_of_them() -> None:
+    longest = primary_config(
+        1_000_000, on_merge="callback", tie_breaker=False, max_bundle=1 << 20, max_message=1 << 30
+    )
+    me = Address("x" * 64, 1 << 60)
+    reason = f"its stack is {longest.fingerprint}, the group's is {longest.fingerprint}"
+    codec = Codec("orders", 60_000)
+    for header in (
+        JoinReq(me, longest.fingerprint, True, 1, 1),
+        JoinRefused(me, me, reason, 1),
+        Excluded(me, me, View(ViewId(1, me), (me,)), longest.merging),
+    ):
+        assert codec.decode(codec.encode(header)).header == header
+
+
 @pytest.mark.parametrize("other", [{"expected_votes": 3}, {"primary": None, "expected_votes": 0}])
 def test_groups_with_other_rules_do_not_merge_and_a_primary_one_does_not_give_way(
     other: dict[str, Any],
@@ -603,14 +635,15 @@ def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_o
     group.links["a", "c"] = Link(loss=1.0)
     group.links["b", "c"] = Link(loss=1.0)  # c is heard, and hears nothing
     group.send("c", [b"x"] * 5)
-    number = group.call("c", b"?")
+    large = group["c"].stack.send_large(bytes(300_000))
+    number, large_call = group.call("c", b"?"), group.call("c", b"?" * 100_000)
     group.run(0.05)
     group.partition("ab", "c")
     group.run_until(lambda: group.in_one_view("a", "b") and group.in_one_view("c"))
     group.run(1.0)
-    assert (group["a"].app.applied, group["c"].app.applied) == (11, 6)
-    assert [each.number for each in group["a"].requested] == [number]
-    assert group["c"].stack.pending == 6
+    assert (group["a"].app.applied, group["c"].app.applied) == (12, 6)
+    assert [each.number for each in group["a"].requested] == [number, large_call]
+    assert group["c"].stack.pending > 6
     group.start("d")  # it has not been there, and is told
     group.partition("abd", "c")
     group.run_until(lambda: group.primary("abd"), 20.0)
@@ -618,12 +651,13 @@ def test_what_the_primary_side_has_delivered_of_a_member_that_is_cut_off_comes_o
     group.heal()
     group.one("abcd")
     assert group["c"].stack.pending == 0
-    assert [each.number for each in group["c"].calls] == [number]  # over, and nobody has answered
-    assert group["c"].calls[0].replies.answers == {}
-    assert [len(group[name].requested) for name in "abcd"] == [1, 1, 0, 0]
+    assert not group["c"].stack.under_way(large)
+    assert [each.number for each in group["c"].calls] == [number, large_call]  # over, unanswered
+    assert [each.replies.answers for each in group["c"].calls] == [{}, {}]
+    assert [len(group[name].requested) for name in "abcd"] == [2, 2, 0, 0]
     for name in "abd":
         own = [run for run, _ in group[name].delivered if run.sender == group["c"].address]
         numbers = [n for run in own for n in range(run.first, run.last + 1)]
         assert numbers == sorted(set(numbers))
-    assert {group[name].app.applied for name in "abcd"} == {11 + 8}
+    assert {group[name].app.applied for name in "abcd"} == {12 + 8}
     assert group["d"].stack._group.find(PrimaryLayer)._delivered == group.layer("a")._delivered

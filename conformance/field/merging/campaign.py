@@ -21,7 +21,7 @@ from .members import MODULE
 from .run import MergingRecord, MergingRun, MergingSettings
 from .traced import TRACED
 
-__all__ = ["AUDIT", "TRACED", "add_arguments", "run", "settings_of"]
+__all__ = ["AUDIT", "FULL", "TRACED", "add_arguments", "run", "settings_of"]
 
 MEMBERS, SECONDS, RATE = 4, 4.0, 100.0
 LEAST, PRIMARY_LEAST, MOST_MEMBERS = 2, 3, 16
@@ -31,6 +31,13 @@ LOSSES = ("leader",)
 merge may be one of two that went on."""
 AUDIT = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,leader,loss,reorder")
 """The options of the runs that an audit makes."""
+FULL = {
+    "primary": (
+        *("--members", "4", "--seconds", "3", "--faults", "halves,thirds,loss,reorder"),
+        *("--primary", "majority"),
+    )
+}
+"""The options of those that it makes in its larger tiers alone, by name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -40,11 +40,12 @@ ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
 another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-PRIMARY = ("OnePrimary", "OnlyPrimary", "Once")
+PRIMARY = ("OnePrimary", "OnlyPrimary", "Once", TRACE)
 """The properties of a group of which only the primary side goes on. OnePrimary: its primary views
 are one chain. OnlyPrimary: nobody delivers in a view that is not primary. Once: nobody delivers
 what is in its state; asked if sides take a state, instead of `no_duplication`, which does not know
-that a state undoes what a member alone has delivered.
+that a state undoes what a member alone has delivered. Trace: what PRIMARY did is what its model
+does, and no invariant of it is broken.
 """
 ACROSS = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
 FIRM = (TRACE, *ACROSS, *PRIMARY)
@@ -105,6 +106,7 @@ def judge(
         _judge_states(judged)
     if primary:
         _judge_primaries(judged, folder)
+        judged.judge_traces(folder)
     return judged
 
 

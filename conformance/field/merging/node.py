@@ -195,7 +195,7 @@ async def _run(args: argparse.Namespace) -> None:
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
         traces=args.traces,
         nodes=tuple(args.nodes.split(",")),
-        traced=TRACED,
+        traced=(*TRACED, *(("primary",) if args.primary else ())),
         damage=damage_of(args.damage),
         repairs=repairs(args.undo),
         layers=layers(args.undo),

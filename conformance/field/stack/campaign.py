@@ -33,6 +33,8 @@ FULL = {
     )
 }
 """The options of those that it makes in its larger tiers alone, by name."""
+UNTRACED = frozenset({"safe"})
+"""Those of them that judge themselves what their members delivered, without SEQUENCER's traces."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
 LARGE, MOST_BYTES = 150_000, 100_000_000

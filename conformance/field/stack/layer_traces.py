@@ -46,6 +46,8 @@ def traced(
         constants = {"window": config.multicast_window, "retain": config.retain_window}
     elif protocol == "frag":
         constants = {"window": core.window}
+    elif protocol == "primary":
+        constants = {"expected": core.expected, "tie": "lowest" if config.tie_breaker else "none"}
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
     described, me = FromBinding(binding), stack.address
