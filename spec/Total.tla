@@ -233,7 +233,9 @@ ReceiveRequest(n, s) ==
                                /\ casts' = Broadcast(casts, n, view[n], l.out)
                       ELSE /\ nextId' = [nextId EXCEPT ![n] = @ + 1]
                            /\ casts' = [casts EXCEPT ![n][s] =
-                                Put(@, <<Numbered(nextId[n], r.tag, view[n])>>, ~FifoCasts)]
+                                IF Up(s)
+                                THEN Put(@, <<Numbered(nextId[n], r.tag, view[n])>>, ~FifoCasts)
+                                ELSE @]
                            /\ UNCHANGED <<forwardTable, passed, history, expected, queue, delivered>>
                    /\ UNCHANGED <<acks, last>>
     /\ UNCHANGED <<status, view, seqno, losses, views>>
