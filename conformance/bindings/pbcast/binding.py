@@ -105,8 +105,8 @@ BINDING = Binding(
         "prompt": False,
         "own_copy": False,
         "use_mcast": True,
-        "cache": 1,
     },
+    around=frozenset({"cache"}),  # its size counts only where `latest` is undone
     channels={
         "Data": DATAGRAM,
         "Gossip": DATAGRAM,
