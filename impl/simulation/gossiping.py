@@ -143,7 +143,8 @@ class GossipingGroup:
         self._handle(a, SendGossip(self._drawn(core.others)))
 
     def _drawn(self, of: Members) -> Members:
-        return frozenset(self.random.sample(sorted(of), min(self.settings.fanout, len(of))))
+        ordered = [a for a in self.addresses if a in of]
+        return frozenset(self.random.sample(ordered, min(self.settings.fanout, len(of))))
 
     def _forward(self, a: Address, origin: Address) -> None:
         self._forwarding.discard((a, origin))

@@ -215,3 +215,16 @@ def test_late_join_handlers_keep_their_lag() -> None:
     group.run(60.0)
     kept = {len(core.streams.held[group.addresses[0]]) for core in group.cores.values()}
     assert kept == {4}
+
+
+@pytest.mark.parametrize(("begins", "least", "most"), [(False, 0.85, 1.15), (True, 0.4, 0.75)])
+def test_a_member_gossips_as_often_as_the_text_says_but_for_the_beginning(
+    begins: bool, least: float, most: float
+) -> None:
+    found = 0
+    for seed in range(10 if begins else 1):
+        settings = Settings(members=20, desired=1.0, pause=0.01, latency=0.001, begins=begins)
+        group = GossipingGroup(settings, seed)
+        group.run(20.0 if begins else 200.0)
+        found += len(group.begun)
+    assert least * 200 < found < most * 200
