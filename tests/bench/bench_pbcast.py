@@ -160,11 +160,9 @@ EACH = 10
 """Messages of one sender from one gossip to the next."""
 
 
-def lost(lag: int, loss: float, gossips: int = 60, seed: int = 1) -> float:
-    """The share of messages that a member lacks for good, if the lag stands for the digests."""
-    settings = Settings(
-        members=10, loss=loss, desired=NEVER, lag=lag, repairs=Repairs(gathers=False)
-    )
+def lost(lag: int, loss: float, seed: int, repairs: Repairs | None, gossips: int = 60) -> float:
+    """The share of messages that a member lacks and nobody has any more."""
+    settings = Settings(members=10, loss=loss, desired=NEVER, lag=lag, repairs=repairs)
     group = GossipingGroup(settings, seed)
     for turn in range(gossips):
         for _ in range(EACH):
@@ -182,10 +180,12 @@ def lags() -> Iterator[str]:
     """What lags lose, by how many datagrams the network loses."""
     yield ""
     yield f"ten members, {EACH} messages from one gossip to the next: lost for good, by the lag"
-    yield "loss  " + "".join(f"{lag:>9}" for lag in LAGS)
+    yield "loss  " + "".join(f"{lag:>9}" for lag in LAGS) + "   digests gathered, lag 0"
+    undone = Repairs(gathers=False)
     for loss in (0.01, 0.1, 0.3):
-        shares = [mean([lost(lag, loss, seed=seed) for seed in range(3)]) for lag in LAGS]
-        yield f"{loss:4.0%}  " + "".join(f"{each:9.2%}" for each in shares)
+        shares = [mean([lost(lag, loss, seed, undone) for seed in range(3)]) for lag in LAGS]
+        whole = mean([lost(0, loss, seed, None) for seed in range(3)])
+        yield f"{loss:4.0%}  " + "".join(f"{each:9.2%}" for each in shares) + f"{whole:26.2%}"
 
 
 # ---------------------------------------------------------------------- the picture
