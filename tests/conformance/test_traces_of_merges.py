@@ -240,6 +240,46 @@ def test_the_sides_of_a_merged_view_have_their_own_joiners_and_one_membership() 
     assert any("SingleSequenceOfViews" in each for each in reported("gms", steps))
 
 
+@pytest.mark.parametrize(
+    ("notes", "held_against"),
+    [
+        ([], True),
+        (
+            [("a", "answered", 7, [["b", 0], MERGED_AT_B, []])],
+            False,
+        ),  # it has told a that it has it
+        ([("a", "answered", 7, [["b", 0], OF_B, []])], True),  # it has told of another view
+        ([("a", "answered", 9, [["b", 0], MERGED_AT_B, []])], True),  # later
+        ([("a", "suspects", 3, ["b", 0])], False),
+        ([("a", "suspects", 1, ["b", 0])], True),  # before both had the view together
+        ([("a", "suspects", 9, ["b", 0])], True),
+    ],
+)
+def test_who_resumes_in_a_merged_view_knows_that_others_have_it(
+    notes: list[Any], held_against: bool
+) -> None:
+    view = [MERGED_AT_A[0], MERGED_AT_A[1], [["c", 0]]]
+    steps = [("a", "step", 2, [OF_A, view]), ("b", "step", 5, [OF_A, view])]
+
+    found = reported("gms", [*steps, ("a", "resume", 8, view), *notes], merges=True)
+
+    wrong = "gms.AcksBeforeResume is violated: b.0 installs it by its event 5"
+    assert (wrong in found) == held_against
+
+
+def test_a_participant_that_nobody_has_parted_is_still_across_merges() -> None:
+    fid = [2, ["a", 0], 1]
+    suspended = ("a", "suspended", 3, [fid, [["a", 0], ["b", 0]]])
+    still = [("a", "still", 2, fid), ("b", "still", 2, fid)]
+
+    assert reported("flush", [suspended, *still], merges=True) == []
+    # Another requester's flush keeps it still as well; without any it is not.
+    of_another = [suspended, still[0], ("b", "still", 2, [2, ["c", 0], 1])]
+    assert reported("flush", of_another, merges=True) == []
+    (wrong,) = reported("flush", [suspended, still[0], ("b", "still", 2, None)], merges=True)
+    assert wrong.startswith("flush.Still is violated: b.0 is not still")
+
+
 def test_the_binding_says_which_protocols_are_judged_across_a_merge() -> None:
     for protocol in TRACED:
         assert binding_of(protocol).merging is not None

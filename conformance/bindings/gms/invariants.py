@@ -15,7 +15,7 @@ from raincheck.conformance.trace.invariants.moments import (
     event,
     name,
 )
-from raincheck.conformance.trace.layers.speaks import Said
+from raincheck.conformance.trace.layers.speaks import Said, Statement
 from raincheck.conformance.trace.records import Address
 from raincheck.model.gms.events import Prepared
 from raincheck.model.gms.handlers import Local, address, running
@@ -190,10 +190,22 @@ def _has_suspected(moments: Moments, who: Address, other: Address, by: int) -> b
     return any(since < s.index < by and s.value == list(other) for s in suspects)
 
 
+def _has_answered(moments: Moments, who: Address, other: Address, resume: Statement) -> bool:
+    """Whether a member has answered the flush that is ended with the view as installed."""
+    return any(
+        said.index < resume.index
+        and said.value[0] == list(other)
+        and _shared(said.value[1], True) == _shared(resume.value, True)
+        for said in moments.noted_by(who, "answered")
+    )
+
+
 def installed_before_resume(moments: Moments) -> Asking:
     """When a leader lets FLUSH resume, whoever installs its view has done so, unless it is gone.
 
     Groups that merge come from wrong suspicions: whom the leader has suspected it does not await.
+    And the first member of a merged view may lead no side: it knows from the answers to its flush,
+    which FLUSH carries, that others have the view.
     """
     gone, merges = _gone(moments), _merges(moments)
     installed: dict[bytes, list[tuple[Address, int]]] = {}
@@ -209,6 +221,8 @@ def installed_before_resume(moments: Moments) -> Asking:
             if merges and _has_suspected(moments, who, other, note.index):
                 continue
             count += 1
+            if merges and _has_answered(moments, who, other, note):
+                continue
             if not moments.before(other, index, who, note.index):
                 but = f"{name(other)} installs it by its event {index}"
                 return Asking(count, broken(who, note.index, note.value, but))
@@ -318,6 +332,7 @@ INVARIANTS: Final = Invariants(
     says={
         "Finish": _resumes,
         "Suspect": _suspects,
+        "GoneOn": _suspects,
         "Leave": _leaves,
         "ReceivePrepare": _prepares,
         "Suspended": _answers,
