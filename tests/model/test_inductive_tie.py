@@ -62,6 +62,8 @@ INSTANCES = {
         )
     ),
     "stranger": instance(strangers=frozenset("c"), max_forged=1),
+    "safe": instance(founders=frozenset("abc"), rules=Rules(delivery="safe")),
+    "safe join": instance(max_said=2, rules=Rules(delivery="safe")),
 }
 STATES = 400
 

@@ -192,6 +192,10 @@ class Beside:
         self, constants: Constants, states: Sequence[State], subject: Theory | None = None
     ) -> None:
         self.constants = constants
+        agreed = constants.rules.delivery == "agreed"
+        self.history = tuple(dict.fromkeys((*HISTORY, *OF_SAFE))) if agreed else HISTORY
+        """What the theory's steps leave is kept of these, as the model has nothing to say of them.
+        """
         self.frame = frame(constants, states, subject)
         self.by_action: dict[str, list[Transition]] = {}
         for transition in self.frame.theory.transitions:
@@ -319,6 +323,6 @@ class Tie(Beside):
             admission = self.admitted(label, found[source], wanted)
             if admission is None:
                 raise ValueError(f"{label} from state {source} to {target} is not admitted")
-            history = {name: admission.after.get(name, {}) for name in HISTORY}
+            history = {name: admission.after.get(name, {}) for name in self.history}
             found[target] = {**wanted, **history}
             yield source, label, target, found[target]

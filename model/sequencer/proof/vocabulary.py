@@ -57,7 +57,7 @@ SPEC: Final = symbols("""
 """The variables of the spec."""
 
 OF_SAFE: Final = ("heard_at", "released", "told", "acked", "announced")
-"""The variables of safe delivery; with agreed delivery nothing is said of them."""
+"""The variables of safe delivery; with agreed delivery the model has nothing to say of them."""
 
 GHOST: Final = symbols("""
     base:       process -> number              # what its node had said before, or made up

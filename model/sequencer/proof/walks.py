@@ -13,7 +13,7 @@ from raincheck.model.sequencer.promises import INVARIANTS
 from raincheck.model.sequencer.state import Constants, State
 from raincheck.model.sequencer.system import SequencerSystem
 
-from .model import GHOST_NAMES, HISTORY, Beside
+from .model import GHOST_NAMES, Beside
 
 
 def _instance(**values: Any) -> Constants:
@@ -105,7 +105,7 @@ class Walk:
                 taken.append(Taken(transition.name, values, world))
                 at = self.beside.frame.applied(at, transition.updates(world, *values))
             yield Edge(says, taken)
-            history = {name: found.after.get(name, {}) for name in HISTORY}
+            history = {name: found.after.get(name, {}) for name in self.beside.history}
             self.tables.append({**wanted, **history})
 
 
