@@ -14,6 +14,7 @@ CONSTANTS
     MaxSent,          \* how many messages each of them multicasts
     Gossipers,        \* the nodes that begin gossips
     MaxGossips,       \* how many each of them begins
+    MaxResent,        \* how often each node sends gossips of a node again
     Losers,           \* the nodes to which first transmissions may be lost
     MaxLost,          \* how many datagrams may be lost, in all
     Discards,         \* buffers may be full
@@ -36,6 +37,8 @@ Free == ~(Eager /\ \E n \in Node : \E i \in DOMAIN cache[n] : cache[n][i].unsent
 
 MCSendGossip(n) ==
     Free /\ n \in Gossipers /\ number[n] < MaxGossips /\ ~(Spaced /\ Busy) /\ SendGossip(n)
+
+MCForward(n) == (\A o \in Node : resent[n][o] < MaxResent) /\ Forward(n)
 
 MCReceiveGossip(n) == Free /\ ReceiveGossip(n)
 
@@ -65,7 +68,7 @@ MCDiscard == Free /\ Discards /\ Discard
 
 MCNext ==
     \/ \E n \in Node :
-          \/ MCSendGossip(n) \/ MCReceiveGossip(n) \/ Forward(n) \/ MCReceiveRequest(n)
+          \/ MCSendGossip(n) \/ MCReceiveGossip(n) \/ MCForward(n) \/ MCReceiveRequest(n)
           \/ MCReceiveResponse(n) \/ MCCheck(n) \/ MCMulticast(n) \/ MCInstallView(n) \/ MCCrash(n)
           \/ \E layer \in {"GMS", "STATE_TRANSFER"} : MCGetDigest(n, layer)
           \/ \E s \in Node : MCArrive(n, s) \/ MCDrop(n, s) \/ MCDeliver(n, s)

@@ -42,6 +42,7 @@ class Constants:
     max_sent: int
     gossipers: frozenset[str]
     max_gossips: int
+    max_resent: int
     losers: frozenset[str]
     max_lost: int
     discards: bool

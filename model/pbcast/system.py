@@ -158,6 +158,8 @@ class PbcastSystem(Composed[State, Local]):
 
     def _forward(self, state: State, i: int) -> Iterator[Move[State]]:
         me = state.locals[i]
+        if max(state.resent[i]) >= self.constants.max_resent:
+            return
         for e in me.cache:
             if not e.unsent:
                 continue

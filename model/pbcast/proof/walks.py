@@ -26,6 +26,7 @@ EVERYTHING: Final[Mapping[str, Any]] = {
     "max_sent": 3,
     "gossipers": frozenset("abcd"),
     "max_gossips": 6,
+    "max_resent": 99,
     "losers": frozenset("bcd"),
     "max_lost": 3,
     "discards": True,
