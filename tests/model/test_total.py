@@ -136,9 +136,7 @@ def test_a_promise_breaks_where_its_rule_is_taken_back(
 ) -> None:
     system = machine(CASES[case].constants)
     asked = {
-        name: holds
-        for name, holds in system.invariants.items()
-        if name in CASES[case].properties
+        name: holds for name, holds in system.invariants.items() if name in CASES[case].properties
     }
     found = explore(system, invariants=asked)
     assert found.complete
