@@ -57,6 +57,16 @@ def test_without_what_safety_rests_on_a_step_fails(name: str) -> None:
     assert any(not attempt(each, 1, timeout=1_000).proved for each in asked)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("dropped", [each.name for each in WHOLE.invariant])
+def test_without_a_conjunct_the_others_are_not_enough(dropped: str) -> None:
+    subject = replace(
+        WHOLE, invariant=tuple(each for each in WHOLE.invariant if each.name != dropped)
+    )
+
+    assert any(not attempt(each, 1, timeout=2_500).proved for each in obligations(subject))
+
+
 # ---------------------------------------------------------------------- the theory and the model
 
 

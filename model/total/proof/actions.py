@@ -104,7 +104,10 @@ def _sending(basis: Basis) -> tuple[Transition, ...]:
 
 
 def _receiving() -> Transition:
-    """The broadcast with id i arrives at n, which then expects e."""
+    """The broadcast with id i arrives at n, which then expects e.
+
+    That is at most the id after the last one, for nothing else is queued than what was broadcast.
+    """
 
     def has(s: World, n: Expr, i: Expr, j: Expr) -> Expr:
         return Or(s.queued(n, j), j == i)

@@ -90,13 +90,6 @@ INVARIANT: Final = (
         lambda s, n: [s.status(n), s.view(n), s.first(n), s.latest(n), s.heard(n)],
     ),
     Conjunct(
-        "BeenIsMember",
-        "A process has installed views that it is in.",
-        ("process", "view"),
-        lambda s, n, v: Implies(been(s, n, v), s.member(v, n)),
-        lambda s, n, v: [s.member(v, n)],
-    ),
-    Conjunct(
         "NotBefore",
         "It is in no view before its first one.",
         ("process", "view"),
@@ -166,16 +159,6 @@ INVARIANT: Final = (
             running(s, n), And(s.expected(n) >= 1, s.expected(n) <= s.length(s.view(n)) + 1)
         ),
         lambda s, n: [s.expected(n)],
-    ),
-    Conjunct(
-        "Queued",
-        "What is queued has an id above that.",
-        ("process", "place"),
-        lambda s, n, j: Implies(
-            s.queued(n, j),
-            And(running(s, n), s.expected(n) < j, j <= s.length(s.view(n))),
-        ),
-        lambda s, n, j: [s.queued(n, j)],
     ),
     Conjunct(
         "Left",
