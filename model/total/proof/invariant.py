@@ -238,13 +238,4 @@ INVARIANT: Final = (
         _at,
         lambda s, n, v, i: [s.at(n, v, i), (s.log_from(v, i), s.view(n))],
     ),
-    Conjunct(
-        "LaterLog",
-        "If a later view has its sequencer, a member's view has been left.",
-        ("process", "view"),
-        lambda s, p, w: Implies(
-            And(running(s, p), been(s, s.sequencer(w), w), w > s.view(p)), s.left(s.view(p))
-        ),
-        lambda s, p, w: [(s.view(p), s.sequencer(w))],
-    ),
 )
