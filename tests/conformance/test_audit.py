@@ -562,5 +562,5 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
         if record.name == "primary":  # no proof yet, and no field runs in the quick tier
             wanted = ("specification", "model", "code")
         if record.name == "total":  # beside SEQUENCER, not in the stack
-            wanted = ("specification", "model", "code")
+            wanted = ("specification", "model", "code", "proofs")
         assert record.links == wanted, record.name

@@ -95,7 +95,7 @@ def _undecided(obligation, seed, timeout):
         (["--seeds", "-1"], "not negative"),
         ([*SEQUENCER, "--property", "Beauty"], "TotalOrder, Agreement"),
         ([*SEQUENCER, "--without", "Luck"], "VirtualSynchrony, TrueSources"),
-        (["total"], "sequencer"),
+        (["paxos"], "sequencer"),
     ],
 )
 def test_a_wrong_option_is_a_sentence_and_exit_code_3(capsys, tmp_path, words, sentence):

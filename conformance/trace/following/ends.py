@@ -43,8 +43,7 @@ class Ends:
         members: frozenset[Address] = frozenset(getattr(holder, "members", ()))
         if members != self._beside:
             known = getattr(event, "view", None) if view is None else view
-            number = known if isinstance(known, int) else known.id.counter if known else 0
-            self._since |= dict.fromkeys(members - self._beside, number)
+            self._since |= dict.fromkeys(members - self._beside, _number_of(known))
             self._beside = members
 
     def sent(self, sent: Sent) -> End:
