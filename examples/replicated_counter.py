@@ -11,6 +11,9 @@ Start three, in three terminals, and compare what they print at the end:
 With --on-merge state or callback they also survive a partition: each side goes on with its own
 number, and when they meet, the number of the larger side is everybody's. With "state" the group
 hands it over; with "callback" the application does, in a message.
+
+With --primary beside it only the side with a majority goes on, and the others wait until they meet:
+then no operation is lost, and all end with the number that all operations make.
 """
 
 import argparse
@@ -89,6 +92,11 @@ def arguments() -> argparse.Namespace:
         default="leave",
         help="what becomes of the states of two sides that meet; the same for all (default: leave)",
     )
+    parser.add_argument(
+        "--primary",
+        action="store_true",
+        help="let only the side with a majority of the members go on; the same for all",
+    )
     parser.add_argument("--seed", type=int, default=None, help="for the operations chosen")
     parser.add_argument(
         "--timeout",
@@ -159,12 +167,11 @@ class Replica:
             self.counter.apply(payload)
 
     def merge(self, channel: raincheck.Channel, view: raincheck.MergeView) -> None:
-        """Bring the sides together; what the smaller one has done alone is lost."""
+        """Bring the sides together; what the other one has done alone is lost."""
         self.since_merge = []
-        larger = max(view.subgroups, key=lambda side: (len(side.members), side.id.counter))
-        if channel.address not in larger.members:
+        if channel.address not in view.prevailing.members:
             return  # it speaks again when it has the state
-        if self.options.on_merge == "callback" and channel.address == larger.members[0]:
+        if self.options.on_merge == "callback" and channel.address == view.prevailing.members[0]:
             self.say(channel, STATE + self.counter.get_state())
         self.finish(channel)
 
@@ -190,6 +197,9 @@ async def replicate(options: argparse.Namespace) -> dict[str, object]:
         bind=options.bind,
         initial_hosts=peers,
         on_merge=options.on_merge,
+        primary="majority" if options.primary else None,
+        expected_votes=options.members if options.primary else None,
+        primary_timeout=options.timeout,
         get_state=counter.get_state,
         set_state=counter.set_state,
     ) as channel:

@@ -35,6 +35,10 @@ class NotInView(RaincheckError):
     """A message or call is for a process that is not a member of the view."""
 
 
+class NotPrimary(RaincheckError):
+    """Nothing can be sent to the group now: this member's view is not primary, and why."""
+
+
 class CallFailed(RaincheckError):
     """A call of one member has no answer; the message says why."""
 

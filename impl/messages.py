@@ -74,12 +74,14 @@ class MergeView(View):
 
     subgroups: tuple[View, ...]
     """The last view of each group, with those who were there, in the order of coordinators."""
+    prevailing: View
+    """That one of them whose state counts: it had the latest primary view, or is the largest."""
 
     @classmethod
-    def of(cls, view: View, subgroups: tuple[View, ...]) -> MergeView:
+    def of(cls, view: View, subgroups: tuple[View, ...], prevailing: View) -> MergeView:
         """Return the merged view."""
         made = cls(view.id, view.members)
-        made.subgroups = subgroups
+        made.subgroups, made.prevailing = subgroups, prevailing
         return made
 
 

@@ -15,6 +15,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from raincheck.conformance.deliveries.judge import DeliveryLog as DeliveryLog
+    from raincheck.conformance.deliveries.judge import judge as judge
+    from raincheck.conformance.deliveries.properties import Verdicts as Verdicts
     from raincheck.impl.aio.ask import ask as ask
     from raincheck.impl.aio.channel import Channel as Channel
     from raincheck.impl.aio.connect import ChannelConfig as ChannelConfig
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
     from raincheck.impl.errors import NotInView as NotInView
     from raincheck.impl.errors import NotMember as NotMember
+    from raincheck.impl.errors import NotPrimary as NotPrimary
     from raincheck.impl.errors import RaincheckError as RaincheckError
     from raincheck.impl.errors import WaitTimeout as WaitTimeout
     from raincheck.impl.errors import WouldBlock as WouldBlock
@@ -54,6 +58,7 @@ if TYPE_CHECKING:
     from raincheck.impl.ring.views import RingView as RingView
     from raincheck.impl.stack.calls import Replies as Replies
     from raincheck.impl.stack.config import StackConfig as StackConfig
+    from raincheck.impl.stack.reports import PrimaryChange as PrimaryChange
 
 __version__ = "0.1.0"
 
@@ -96,21 +101,34 @@ _HOME = {
     "Replies": "stack.calls",
     "CallFailed": "errors",
     "NotInView": "errors",
+    "NotPrimary": "errors",
+    "PrimaryChange": "stack.reports",
     "WouldBlock": "errors",
 }
 
-__all__ = sorted(_HOME)
+_CHECKERS = {
+    "DeliveryLog": "deliveries.judge",
+    "Verdicts": "deliveries.properties",
+    "judge": "deliveries.judge",
+}
+
+_MODULES = {
+    **{name: f"raincheck.impl.{home}" for name, home in _HOME.items()},
+    **{name: f"raincheck.conformance.{home}" for name, home in _CHECKERS.items()},
+}
+
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> object:
     """Load a public name from the module it lives in."""
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'raincheck' has no attribute {name!r}")
-    value = getattr(import_module(f"raincheck.impl.{_HOME[name]}"), name)
+    value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """List the public names, loaded or not."""
-    return sorted([*_HOME, *globals()])
+    return sorted([*_MODULES, *globals()])

@@ -40,7 +40,9 @@ MCNext ==
     \/ \E n \in Node :
           \/ MCSend(n) \/ Stabilise(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
           \/ MCLeave(n) \/ Stop(n) \/ MCCrash(n) \/ MCRestart(n)
+          \/ Acknowledge(n) \/ Announce(n)
           \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+          \/ \E s \in Node : ReceiveAck(n, s) \/ ReceiveSafe(n, s)
           \/ \E s \in Node : MCForge(s, n) \/ Corrupt(s, n)
     \/ ViewChange
     \/ MCDemote
@@ -53,7 +55,9 @@ MCFairness ==
     WF_vars(
         \/ \E n \in Node :
               \/ InstallView(n) \/ Join(n) \/ Resend(n) \/ Stop(n)
+              \/ Acknowledge(n) \/ Announce(n)
               \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+              \/ \E s \in Node : ReceiveAck(n, s) \/ ReceiveSafe(n, s)
         \/ ViewChange)
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness

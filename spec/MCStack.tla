@@ -53,7 +53,9 @@ S == INSTANCE Sequencer WITH
         Strangers <- {}, TrueSources <- TRUE, TrueContents <- TRUE,
         ViewTag <- TRUE, HoldSends <- TRUE, ResendAlways <- TRUE, OwnTable <- TRUE,
         KeepUntil <- "delivered", ExactNext <- TRUE, JoinPolicy <- "table", Incarnations <- TRUE, PruneTable <- TRUE,
-        DrainOnLeave <- TRUE, FromMembers <- TRUE
+        DrainOnLeave <- TRUE, FromMembers <- TRUE, Delivery <- "agreed",
+        held <- [n \in Node |-> <<>>], told <- [n \in Node |-> 0],
+        heard <- [n \in Node |-> <<>>], announced <- [n \in Node |-> 0]
 
 \* In F multicasts have no contents, and a sender's own have arrived at once.
 F == INSTANCE Flush WITH

@@ -35,6 +35,8 @@ CONSTANTS
     Founders,         \* the nodes of the first view
     Payload(_),       \* the numbers of a node's messages in temporal properties: 1 .. some bound
     Strangers,        \* processes that no view takes in, and that send FORWARDs all the same
+    Delivery,         \* "agreed": a message is delivered when it is received (R6); "safe": when
+                      \* every member of the view has received it
 
     \* Assumptions on the layers below.
     FifoForward,      \* UNICAST: FORWARDs arrive in the order in which they were sent
@@ -55,6 +57,7 @@ CONSTANTS
     DrainOnLeave,     \* leave() returns when nothing of the leaver is under way any more
     FromMembers       \* only members' own messages are sequenced: those of members of the view
 
+ASSUME Delivery \in {"agreed", "safe"}
 ASSUME Strangers \cap Founders = {}
 
 VARIABLES
@@ -65,9 +68,13 @@ VARIABLES
     said,             \* how many messages its application ever sent, in all its lives
     forwardTable,     \* R3: its own messages that it has not delivered yet
     resend,           \* those of them that it still has to resend after a view change
-    receivedTable,    \* R6: the highest seqno delivered, per sender's address
+    receivedTable,    \* R6: the highest seqno delivered or held, per sender's address
     early,            \* FORWARDs of a view that it has not installed yet
     delivered,        \* its deliveries, in order, each with the view it was in
+    held,             \* received and not delivered yet, each with its place in the stream
+    told,             \* how much of its coordinator's stream it has acknowledged in its view
+    heard,            \* at the coordinator: how much of its stream each member has acknowledged
+    announced,        \* at the coordinator: how much of its stream it has announced as safe
 
     forwards,         \* [from][to]: the FORWARD channels of UNICAST
     stream,           \* the node's multicasts through NAKACK, each with its view
@@ -76,8 +83,9 @@ VARIABLES
 
     views             \* the views that the membership has decided, in order
 
+safeVars    == <<held, told, heard, announced>>
 localVars   == <<status, incarnation, view, seqno, said, forwardTable, resend,
-                 receivedTable, early, delivered>>
+                 receivedTable, early, delivered, safeVars>>
 networkVars == <<forwards, stream, position, joinRsp>>
 vars        == <<localVars, networkVars, views>>
 
@@ -116,7 +124,12 @@ Multicast(n, messages, v) ==
 
 (* The tables *)
 
-\* The highest seqno of that sender that n has delivered; 0 if it knows of none.
+\* How much of its stream a coordinator knows that member to have received.
+Acknowledged(n, a) == IF a \in DOMAIN heard[n] THEN heard[n][a] ELSE 0
+
+Smallest(numbers) == CHOOSE x \in numbers : \A y \in numbers : x <= y
+
+\* The highest seqno of that sender that n has received; 0 if it knows of none.
 Highest(n, a) == IF a \in DOMAIN receivedTable[n] THEN receivedTable[n][a] ELSE 0
 
 \* R6: "needs to be 1 higher than the previous seqno". The policy for joiners defines what that
@@ -158,7 +171,7 @@ Send(n) ==
                    /\ forwardTable' = [forwardTable EXCEPT ![n] = @ \cup {m}]
                    /\ UNCHANGED stream
     /\ UNCHANGED <<status, incarnation, view, resend, receivedTable, early, delivered,
-                   position, joinRsp, views>>
+                   safeVars, position, joinRsp, views>>
 
 \* A FORWARD of s arrives at n (R4). A message of another process than s is dropped at once; whether
 \* s is a member can only be said of a view that n has installed.
@@ -183,7 +196,7 @@ ReceiveForward(n, s) ==
                        /\ Multicast(n, <<f.message>>, view[n])
                        /\ UNCHANGED early
     /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, resend,
-                   receivedTable, delivered, position, joinRsp, views>>
+                   receivedTable, delivered, safeVars, position, joinRsp, views>>
 
 \* The next DATA of c's stream arrives at n (R5, R6, R9). NAKACK takes multicasts
 \* from members of the view only.
@@ -201,12 +214,70 @@ ReceiveData(n, c) ==
            /\ forwardTable' = [forwardTable EXCEPT ![n] = {x \in @ : Keep(x)}]
            /\ resend' = [resend EXCEPT ![n] = SelectSeq(@, Keep)]
            /\ IF m.seqno <= Highest(n, m.from)
-              THEN UNCHANGED <<receivedTable, delivered>>
+              THEN UNCHANGED <<receivedTable, delivered, held>>
               ELSE /\ receivedTable' = [receivedTable EXCEPT ![n] = (m.from :> m.seqno) @@ @]
-                   /\ delivered' = [delivered EXCEPT ![n] =
-                                       Append(@, [message |-> m, view |-> view[n]])]
-    /\ UNCHANGED <<status, incarnation, view, seqno, said, early, forwards, stream,
-                   joinRsp, views>>
+                   /\ IF Delivery = "safe"
+                      THEN /\ held' = [held EXCEPT ![n] =
+                                          Append(@, [message |-> m, place |-> position[n][c] + 1])]
+                           /\ UNCHANGED delivered
+                      ELSE /\ delivered' = [delivered EXCEPT ![n] =
+                                               Append(@, [message |-> m, view |-> view[n]])]
+                           /\ UNCHANGED held
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, early, told, heard, announced,
+                   forwards, stream, joinRsp, views>>
+
+\* n delivers of what it holds the first k messages, in its present view.
+Release(n, k) ==
+    /\ delivered' = [delivered EXCEPT ![n] = @ \o
+                        [i \in 1 .. k |-> [message |-> held[n][i].message, view |-> view[n]]]]
+    /\ held' = [held EXCEPT ![n] = SubSeq(@, k + 1, Len(@))]
+
+\* Safe delivery: n tells its coordinator how much of its stream it has received.
+Acknowledge(n) ==
+    /\ Delivery = "safe"
+    /\ Running(n)
+    /\ ~IsCoordinator(n)
+    /\ LET at == position[n][Coordinator(CurrentView(n))[1]]
+       IN  /\ at > told[n]
+           /\ told' = [told EXCEPT ![n] = at]
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, resend, receivedTable,
+                   early, delivered, held, heard, announced, networkVars, views>>
+
+\* The acknowledgement of s arrives at its coordinator n. It covers all those before it, so that only
+\* the latest one matters, and any may be lost.
+ReceiveAck(n, s) ==
+    /\ Running(n) /\ Running(s)
+    /\ n # s
+    /\ IsCoordinator(n)
+    /\ Address(s) \in Members(CurrentView(n))
+    /\ Coordinator(CurrentView(s)) = Address(n)
+    /\ told[s] > Acknowledged(n, Address(s))
+    /\ heard' = [heard EXCEPT ![n] = (Address(s) :> told[s]) @@ @]
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, resend, receivedTable,
+                   early, delivered, held, told, announced, networkVars, views>>
+
+\* The coordinator announces how much of its stream every member of its view has received.
+Announce(n) ==
+    /\ Delivery = "safe"
+    /\ Running(n)
+    /\ IsCoordinator(n)
+    /\ LET others == Members(CurrentView(n)) \ {Address(n)}
+           all == Smallest({position[n][n]} \cup {Acknowledged(n, a) : a \in others})
+       IN  /\ all > announced[n]
+           /\ announced' = [announced EXCEPT ![n] = all]
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, resend, receivedTable,
+                   early, delivered, held, told, heard, networkVars, views>>
+
+\* The announcement of its coordinator c arrives at n, which delivers what it covers. Again only the
+\* latest one matters, and any may be lost.
+ReceiveSafe(n, c) ==
+    /\ Running(n) /\ Running(c)
+    /\ Coordinator(CurrentView(n)) = Address(c)
+    /\ LET covered == {i \in DOMAIN held[n] : held[n][i].place <= announced[c]}
+       IN  /\ covered # {}
+           /\ Release(n, Cardinality(covered))
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, resend, receivedTable,
+                   early, told, heard, announced, networkVars, views>>
 
 \* STABLE reports which messages of n all members of its view have delivered, and n forgets them.
 Stabilise(n) ==
@@ -218,10 +289,11 @@ Stabilise(n) ==
            /\ forwardTable' = [forwardTable EXCEPT ![n] = {m \in @ : Kept(m)}]
            /\ resend' = [resend EXCEPT ![n] = SelectSeq(@, Kept)]
     /\ UNCHANGED <<status, incarnation, view, seqno, said, receivedTable, early, delivered,
-                   networkVars, views>>
+                   safeVars, networkVars, views>>
 
 \* n installs the next view (R7, R8). Its coordinator answers the joiners at this very cut: the
-\* table and the digest are both taken here.
+\* table and the digest are both taken here. What n still holds all survivors have received, and n
+\* delivers it before, in the old view.
 InstallView(n) ==
     /\ Running(n)
     /\ view[n] < Len(views)
@@ -241,6 +313,10 @@ InstallView(n) ==
                      stream[c][i].view >= v
            /\ view' = [view EXCEPT ![n] = v]
            /\ receivedTable' = [receivedTable EXCEPT ![n] = table]
+           /\ Release(n, Len(held[n]))
+           /\ told' = [told EXCEPT ![n] =
+                          IF Delivery = "safe" THEN position[n][Coordinator(new)[1]] ELSE 0]
+           /\ heard' = [heard EXCEPT ![n] = <<>>]
            /\ resend' = IF ResendAlways \/ Coordinator(old) # Coordinator(new)
                         THEN [resend EXCEPT ![n] = InOrder(forwardTable[n])]
                         ELSE resend
@@ -251,7 +327,7 @@ InstallView(n) ==
                                     IF status[j] = "joining" /\ Address(j) \in new.joiners
                                     THEN <<rsp>> ELSE joinRsp[j]]
               ELSE UNCHANGED <<stream, joinRsp>>
-    /\ UNCHANGED <<status, incarnation, seqno, said, forwardTable, delivered, forwards,
+    /\ UNCHANGED <<status, incarnation, seqno, said, forwardTable, announced, forwards,
                    position, views>>
 
 \* A joiner receives JOIN_RSP and becomes a member.
@@ -264,8 +340,11 @@ Join(n) ==
            /\ receivedTable' = [receivedTable EXCEPT ![n] = rsp.table]
            /\ position' = [position EXCEPT ![n] = rsp.digest]
            /\ joinRsp' = [joinRsp EXCEPT ![n] = <<>>]
+           /\ told' = [told EXCEPT ![n] = IF Delivery = "safe"
+                                          THEN rsp.digest[Coordinator(views[rsp.view])[1]]
+                                          ELSE 0]
     /\ UNCHANGED <<incarnation, seqno, said, forwardTable, resend, early, delivered,
-                   forwards, stream, views>>
+                   held, heard, announced, forwards, stream, views>>
 
 \* The next message of forwardTable is sent again after a view change (R7).
 Resend(n) ==
@@ -279,14 +358,14 @@ Resend(n) ==
        ELSE /\ Forward(n, Head(resend[n]))
             /\ UNCHANGED stream
     /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, receivedTable,
-                   early, delivered, position, joinRsp, views>>
+                   early, delivered, safeVars, position, joinRsp, views>>
 
 \* The application calls leave(): n sends no new messages (R10, "stop handling new down messages").
 Leave(n) ==
     /\ status[n] = "member"
     /\ status' = [status EXCEPT ![n] = "leaving"]
     /\ UNCHANGED <<incarnation, view, seqno, said, forwardTable, resend, receivedTable,
-                   early, delivered, networkVars, views>>
+                   early, delivered, safeVars, networkVars, views>>
 
 -----------------------------------------------------------------------------
 (* A process ends and comes back *)
@@ -300,6 +379,10 @@ Ended(n, s) ==
     /\ resend' = [resend EXCEPT ![n] = <<>>]
     /\ receivedTable' = [receivedTable EXCEPT ![n] = <<>>]
     /\ early' = [early EXCEPT ![n] = <<>>]
+    /\ held' = [held EXCEPT ![n] = <<>>]
+    /\ told' = [told EXCEPT ![n] = 0]
+    /\ heard' = [heard EXCEPT ![n] = <<>>]
+    /\ announced' = [announced EXCEPT ![n] = 0]
     /\ forwards' = [s2 \in Node |-> [forwards[s2] EXCEPT ![n] = <<>>]]
     /\ position' = [position EXCEPT ![n] = [c \in Node |-> 0]]
     /\ joinRsp' = [joinRsp EXCEPT ![n] = <<>>]
@@ -332,8 +415,8 @@ Restart(n) ==
     /\ delivered' = [delivered EXCEPT ![n] = <<>>]
     /\ stream' = [stream EXCEPT ![n] = <<>>]
     /\ position' = [p \in Node |-> [position[p] EXCEPT ![n] = 0]]
-    /\ UNCHANGED <<view, seqno, said, forwardTable, resend, receivedTable, early, forwards,
-                   joinRsp, views>>
+    /\ UNCHANGED <<view, seqno, said, forwardTable, resend, receivedTable, early, safeVars,
+                   forwards, joinRsp, views>>
 
 -----------------------------------------------------------------------------
 (* The membership service *)
@@ -354,10 +437,10 @@ Decide(next) ==
     LET old == Coordinator(LastView)
         c   == old[1]
         survivors == {n \in Node : Running(n) /\ Address(n) \in Members(LastView)}
-        held == Largest({0} \cup {position[n][c] : n \in survivors})
+        needed == Largest({0} \cup {position[n][c] : n \in survivors})
     IN  /\ views' = Append(views, next)
         /\ IF VirtualSynchrony /\ Coordinator(next) # old
-           THEN \E cut \in held .. Len(stream[c]) :
+           THEN \E cut \in needed .. Len(stream[c]) :
                     stream' = [stream EXCEPT ![c] = SubSeq(@, 1, cut)]
            ELSE UNCHANGED stream
         /\ UNCHANGED <<localVars, forwards, position, joinRsp>>
@@ -399,7 +482,7 @@ Forge(s, n) ==
          forwards' = [forwards EXCEPT ![source][n] = Append(@, f)]
     /\ said' = [said EXCEPT ![s] = @ + 1]
     /\ UNCHANGED <<status, incarnation, view, seqno, forwardTable, resend, receivedTable, early,
-                   delivered, stream, position, joinRsp, views>>
+                   delivered, safeVars, stream, position, joinRsp, views>>
 
 \* A FORWARD of s under way to n becomes another one.
 Corrupt(s, n) ==
@@ -423,6 +506,10 @@ Init ==
     /\ receivedTable = [n \in Node |-> <<>>]
     /\ early = [n \in Node |-> <<>>]
     /\ delivered = [n \in Node |-> <<>>]
+    /\ held = [n \in Node |-> <<>>]
+    /\ told = [n \in Node |-> 0]
+    /\ heard = [n \in Node |-> <<>>]
+    /\ announced = [n \in Node |-> 0]
     /\ forwards = [s \in Node |-> [n \in Node |-> <<>>]]
     /\ stream = [n \in Node |-> <<>>]
     /\ position = [n \in Node |-> [c \in Node |-> 0]]
@@ -433,7 +520,9 @@ Next ==
     \/ \E n \in Node :
           \/ Send(n) \/ Stabilise(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
           \/ Leave(n) \/ Stop(n) \/ Crash(n) \/ Restart(n)
+          \/ Acknowledge(n) \/ Announce(n)
           \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+          \/ \E s \in Node : ReceiveAck(n, s) \/ ReceiveSafe(n, s)
           \/ \E s \in Node : Forge(s, n) \/ Corrupt(s, n)
     \/ ViewChange
     \/ Demote
@@ -446,6 +535,8 @@ Fairness ==
           /\ WF_vars(Join(n))
           /\ WF_vars(Resend(n))
           /\ WF_vars(Stop(n))
+          /\ WF_vars(Acknowledge(n)) /\ WF_vars(Announce(n))
+          /\ \A s \in Node : WF_vars(ReceiveAck(n, s)) /\ WF_vars(ReceiveSafe(n, s))
           /\ \A s \in Node : WF_vars(ReceiveForward(n, s)) /\ WF_vars(ReceiveData(n, s))
     /\ WF_vars(ViewChange)
 
@@ -573,6 +664,9 @@ TypeOK ==
         /\ DOMAIN receivedTable[n] \subseteq (Node \X Nat)
         /\ Range(early[n]) \subseteq Tagged
         /\ Range(delivered[n]) \subseteq Tagged
+        /\ Range(held[n]) \subseteq [message : Message, place : Nat]
+        /\ told[n] \in Nat /\ announced[n] \in Nat
+        /\ DOMAIN heard[n] \subseteq (Node \X Nat)
         /\ Range(stream[n]) \subseteq Tagged
         /\ \A p \in Node : Range(forwards[n][p]) \subseteq Tagged
         /\ Running(n) => view[n] > 0 /\ Address(n) \in Members(CurrentView(n))

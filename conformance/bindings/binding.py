@@ -217,6 +217,10 @@ class Binding:
     begins: Callable[[Any, Any], bool] | None = None
     """(rules, local) -> whether a node may begin in this state; checked for a trace's header."""
 
+    merging: Binding | None = None
+    """The binding for traces of groups that merge, whose header says `merges`; without one they
+    are inconclusive.
+    """
     promised: Promised | None = None
     """The protocol's part in judging traces: how its files are seen and judged."""
     speaks: Speaks | None = None
@@ -234,6 +238,12 @@ class Binding:
         init=False, default_factory=dict, repr=False, compare=False
     )
     """What makes the model's output of an effect, where both have the same fields."""
+
+    def of_traces(self, *, real: bool, merges: bool) -> Binding:
+        """Return the binding for traces whose header says that."""
+        if merges and self.merging is not None:
+            return self.merging
+        return (self.real or self) if real else self
 
     def traced_input(self, action: str) -> type[Any] | None:
         """Return the input of that name, if a trace may have it."""

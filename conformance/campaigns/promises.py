@@ -68,8 +68,11 @@ def logs(group: Simulator) -> list[Log]:
     return found
 
 
-def check(found: Iterable[Log]) -> None:
-    """Check every promise; raise Broken at the first one that is broken."""
+def check(found: Iterable[Log], *, uniform: bool = False) -> None:
+    """Check every promise; raise Broken at the first one that is broken.
+
+    `uniform`: with those of safe delivery.
+    """
     found = [log for log in found if log.views]
     sent = {log.address: log.sent for log in found if log.sent is not None}
     for log in found:
@@ -77,6 +80,8 @@ def check(found: Iterable[Log]) -> None:
     check_views(found)
     check_order(found)
     check_agreement(found)
+    if uniform:
+        check_uniform(found)
     check_nothing_lost(found)
 
 
@@ -141,6 +146,26 @@ def check_agreement(found: list[Log]) -> None:
                 f"virtual synchrony: in view {view.counter} {more.address} delivered "
                 f"{len(extra)} messages more than {less.address}, the first {_text(extra[0])}"
             )
+
+
+def check_uniform(found: list[Log]) -> None:
+    """Check that who goes on from a view has delivered all that anybody, even if crashed, has.
+
+    A member that has gone on to another view, in another part of the network, is not compared. The
+    order is that of `check_order`, which covers crashed members in any case.
+    """
+    following = {(log.address, old.id): new.id for log in found for old, new in pairwise(log.views)}
+    for view, one, other in _sharing(found):
+        for more, less in ((one, other), (other, one)):
+            went, goes = (following.get((log.address, view)) for log in (more, less))
+            if went not in (None, goes) or (goes is None and not less.survives):
+                continue
+            theirs, mine = _aligned(view, more, less)
+            if len(theirs) > len(mine):
+                raise Broken(
+                    f"uniform agreement: in view {view.counter} {more.address} delivered "
+                    f"{_text(theirs[len(mine)])}, and {less.address}, which goes on, did not"
+                )
 
 
 def check_nothing_lost(found: Iterable[Log]) -> None:
@@ -211,8 +236,11 @@ def _behind(log: Log, view: ViewId, other: list[Message]) -> list[Message]:
     first = next((v.id for v in log.views if log.by_view[v.id]), None)
     if not log.from_state or (first is not None and first.counter < view.counter):
         return other
-    start = log.by_view[view][0] if view == first else None
-    return other[other.index(start) :] if start in other else []
+    mine = log.by_view[view] if view == first else []
+    if mine and mine[0] in other:
+        return other[other.index(mine[0]) :]
+    later = bool(other) and other[0] in mine  # who was given a state after `log` was
+    return other if later else []
 
 
 def _messages(run: Run) -> list[Message]:

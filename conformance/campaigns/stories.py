@@ -24,7 +24,9 @@ SETTLED = 40.0
 class Story:
     """The group, load and trouble of one seed."""
 
-    def __init__(self, seed: int, trouble: str, members: int | None = None) -> None:
+    def __init__(
+        self, seed: int, trouble: str, members: int | None = None, *, delivery: str = "agreed"
+    ) -> None:
         self.lots = lots = random.Random(f"{seed} {trouble}")
         self.trouble = trouble
         self.latest = lots.choice([0.0005, 0.005, 0.02])
@@ -37,7 +39,9 @@ class Story:
             max_bundle=lots.choice([2048, 60_000]),
             unicast_window=lots.choice([8, 64]),
             multicast_window=lots.choice([8, 64]),
+            delivery=delivery,
         )
+        self.delivery = delivery
         self.group = Simulator(seed, link=link, config=config)
         self.group.with_state = lots.random() < 0.5
         self.group.blocking = lots.random() < 0.5
@@ -76,7 +80,7 @@ class Story:
     def judge(self) -> None:
         """Raise Broken if a promise was broken."""
         group = self.group
-        check(logs(group))
+        check(logs(group), uniform=self.delivery == "safe")
         check_quiet(group)
         for node in group.nodes.values():
             if node.left == "" and node.name not in self.quiet:
@@ -333,13 +337,14 @@ def campaign(
     change: Callable[[Story], None] = lambda _: None,
     *,
     enough: int | None = None,
+    delivery: str = "agreed",
 ) -> dict[int, str]:
     """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
         if len(broken) == enough:
             break
-        story = Story(seed, trouble)
+        story = Story(seed, trouble, delivery=delivery)
         change(story)
         try:
             story.tell()

@@ -7,15 +7,16 @@ from typing import Any
 
 import msgspec
 
+from raincheck.conformance.field.stack.layer_traces import SEQUENCER
 from raincheck.conformance.field.stack.layer_traces import traced as layer_traced
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.config import StackConfig
 
 RUN = "run"
-SEQUENCER = "sequencer"
 NODES = "abcd"
 """The names that the headers list."""
 
@@ -50,7 +51,8 @@ class TracedGroup(Simulator):
     def _sequencer(self, me: Address) -> Recorder:
         """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced)
+        merges = self._config.on_merge != "leave"
+        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced, merges=merges)
         self._sequencers[me.node] = recorder, writer
         return recorder
 
@@ -101,4 +103,44 @@ def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None
     for name in "abc":
         group.send(name, [bytes(700)] * 4)
     group.run(1.0)
+    group.end()
+
+
+def record_merges(
+    folder: Path, traced: tuple[str, ...], seed: int = 1, *, with_state: bool = False
+) -> None:
+    """Record four members that are cut in halves and in three, and merge each time; b, which comes
+    back in between; and those that merge after the leader has died.
+
+    `with_state`: a side takes the state of another one.
+    """
+    config = StackConfig(on_merge="state" if with_state else "callback")
+    group = TracedGroup(folder, traced, seed=seed, config=config, with_state=with_state)
+
+    def one(names: str) -> None:
+        group.run_until(lambda: group.in_one_view(*names), 20.0)
+        for name in names:
+            group.send(name, [bytes(100)] * 3)
+        group.run(0.3)
+
+    def cut(*sides: str) -> None:
+        group.partition(*sides)
+        for side in sides:
+            one(side)
+        group.heal()
+
+    group.start(*NODES, founders=True)
+    one(NODES)
+    cut("ab", "cd")
+    one(NODES)
+    group.crash("b")
+    one("acd")
+    group.restart("b")
+    one(NODES)
+    cut("a", "bc", "d")
+    one(NODES)
+    group.crash("a")
+    one("bcd")
+    cut("b", "cd")
+    one("bcd")
     group.end()

@@ -5,14 +5,14 @@ order. Lines that are not rows are quarantined with their number and the reason,
 """
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import msgspec
 
 from raincheck.conformance.trace.batches import Problem, Report
-from raincheck.conformance.trace.tracefile import files_in
+from raincheck.conformance.trace.inputs import files_in
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 COLUMNS = ("member", "view", "sender", "message", "position", "event", "after", "members")
@@ -20,7 +20,7 @@ SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 MAX_LINE = 1 << 20
 
 
-Event = Literal["deliver", "send", "view", "state", "crash", "end"]
+Event = Literal["deliver", "send", "view", "state", "safe", "crash", "end"]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -81,6 +81,15 @@ def read_rows(path: Path, report: Report) -> Iterator[Row]:
         note(Problem(str(path), line, f"cannot be read any further ({error.strerror or error})"))
     if empty:
         report(Problem(str(path), 1, "no row: the file is empty or holds no record"))
+
+
+def row_of(given: Mapping[str, Any]) -> Row:
+    """Return the row with these columns, others left out; raise ValueError for one that is none."""
+    kept = {name: value for name, value in given.items() if name in COLUMNS and value is not None}
+    try:
+        return _row(msgspec.convert(kept, _Json))
+    except msgspec.ValidationError as error:
+        raise ValueError(f"not a delivery record: {error}") from error
 
 
 def _row(found: _Json) -> Row:

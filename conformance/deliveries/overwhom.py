@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 
 from .properties import LAST, Judged, Message, counts
 from .sortedlog import SortedLog, groups_of
+from .uniform import asked_of
 
 
 def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict[str, Judged]:
@@ -25,6 +26,7 @@ def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict
         "gap_freeness": _over_senders(log, {s for s, c in counted.items() if c}),
         "virtual_synchrony": _over_changes(log),
         "sending_view": _over(sent),
+        "uniform_agreement": _over(asked_of(log)),
         "state_cut": _over([row for row in rows if row[0] in given]),
     }
 

@@ -8,9 +8,10 @@ A message is (sender, id). Members that went on from a view to the same next one
 members whose log ends in a view count as its survivors if they are not known to have crashed.
 `total_order` and `virtual_synchrony` (a message is delivered in one and the same view) cover a
 member's deliveries to the end of its log, or, if it is known to have crashed, in the views from
-which it went on; `uniform_total_order` covers all deliveries. `sending_view`: a message is
-delivered in the view in which its sender was when it sent it. `state_cut`: of a member that took a
-state each message is in the state or delivered behind it, never both, never neither.
+which it went on; `uniform_total_order` covers all deliveries. `uniform_agreement`: what a member
+whose log ends in a view has delivered there, those that went on from it have. `sending_view`: a
+message is delivered in the view in which its sender was when it sent it. `state_cut`: of a member
+that took a state each message is in the state or delivered behind it, never both, never neither.
 
 Each property states over how many members, views and messages it was judged. A property that
 nothing in the log could have broken is inconclusive.
@@ -39,10 +40,13 @@ NAMES = (
     "gap_freeness",
     "state_cut",
     "uniform_total_order",
+    "uniform_agreement",
     "sending_view",
 )
-ON_DEMAND = frozenset({"uniform_total_order", "sending_view"})
-"""Stronger than most systems promise, ours included: judged only on request."""
+UNIFORM = frozenset({"uniform_total_order", "uniform_agreement"})
+"""The promises of safe delivery: judged where a log says that it is safe, or on request."""
+ON_DEMAND = UNIFORM | {"sending_view"}
+"""Stronger than most systems promise: judged only on request."""
 NOBODY = {
     "total_order": "no two members have both delivered the same two messages",
     "agreement": "no two members went on together from a view in which a message was delivered",
@@ -54,15 +58,19 @@ NOBODY = {
     "gap_freeness": "nobody delivered two messages of one sender",
     "state_cut": "nobody that took a state with messages in it has delivered one",
     "uniform_total_order": "no two members have both delivered the same two messages",
+    "uniform_agreement": "nobody whose log ends in a view from which another one went on has "
+    "delivered a message in it",
     "sending_view": "no message was delivered of which the log says in which view it was sent",
 }
 """The reason why a property is inconclusive when there was nobody to judge."""
 NO_STATES = "the log does not say that anybody took a state"
-NEEDS_VIEWS = frozenset({"agreement", "virtual_synchrony", "sending_view"})
+NEEDS_VIEWS = frozenset({"agreement", "virtual_synchrony", "uniform_agreement", "sending_view"})
 """The properties that compare views."""
-NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation", "state_cut"})
+NEEDS_ALL = frozenset(
+    {"agreement", "uniform_agreement", "gap_freeness", "no_creation", "state_cut"}
+)
 """The properties that missing records alone could make look violated."""
-NEEDS_STATES = frozenset({"agreement", "gap_freeness", "state_cut"})
+NEEDS_STATES = frozenset({"agreement", "uniform_agreement", "gap_freeness", "state_cut"})
 """The properties that ask what is in a state that a member took."""
 
 
@@ -98,6 +106,8 @@ class Facts(msgspec.Struct, kw_only=True):
     """How many states members took."""
     unknown: str = ""
     """Why it is unknown what is in one of them, "" if it is known."""
+    safe: bool = False
+    """The log says that its members have safe delivery."""
 
 
 class Answers(NamedTuple):
@@ -113,17 +123,65 @@ class Answers(NamedTuple):
     """
 
 
-class LogVerdict(msgspec.Struct, kw_only=True):
-    """The verdict on the logs of one system."""
+class Verdicts(msgspec.Struct, kw_only=True):
+    """The verdict on each property that the logs of one system were judged by."""
 
     facts: Facts
     properties: list[Promise]
     problems: list[Problem]
+    """The rows in quarantine, each with its place and the reason."""
+
+    def __getitem__(self, name: str) -> Promise:
+        """Return what was found of a property; KeyError if it was not judged."""
+        for promise in self.properties:
+            if promise.name == name:
+                return promise
+        there = ", ".join(promise.name for promise in self.properties)
+        raise KeyError(f"{name} was not judged; judged were {there}")
+
+    @property
+    def verdict(self) -> str:
+        """`violated` if a property is, else `inconclusive` if one is, else `holds`."""
+        found = {promise.verdict for promise in self.properties}
+        return next((each for each in (VIOLATED, INCONCLUSIVE) if each in found), HOLDS)
+
+    def text(self) -> str:
+        """Return a line for each property, with its witness or reason, and one for each problem."""
+        return "\n".join([*map(_line, self.properties), *map(_problem_line, self.problems)])
+
+    def assert_holds(self, *names: str) -> None:
+        """Raise AssertionError with `text()` unless these properties hold; without names, all.
+
+        A property that nothing in the log could have broken is inconclusive and does not hold.
+        """
+        asked = [self[name] for name in names] or self.properties
+        if any(promise.verdict != HOLDS for promise in asked):
+            raise AssertionError(self.text())
+
+    def assert_not_violated(self) -> None:
+        """Raise AssertionError with `text()` if a property is violated or a row in quarantine.
+
+        So it does if none holds: what was judged over nothing shows nothing.
+        """
+        some = any(promise.verdict == HOLDS for promise in self.properties)
+        if self.problems or self.verdict == VIOLATED or not some:
+            raise AssertionError(self.text())
+
+
+def _line(promise: Promise) -> str:
+    over = ", ".join(f"{number} {what}" for what, number in promise.judged.items())
+    line = f"{promise.name}: {promise.verdict}, judged over {over}"
+    line += f": {promise.reason}" if promise.reason else ""
+    return line + (f"; smallest witness: {promise.witness}" if promise.witness else "")
+
+
+def _problem_line(problem: Problem) -> str:
+    return f"quarantined: {problem.path}, line {problem.line}: {problem.reason}"
 
 
 def judged(
     answers: Answers, problems: list[Problem], names: Iterable[str], complete: bool
-) -> LogVerdict:
+) -> Verdicts:
     """Return the verdicts that follow from the witnesses; both engines end here."""
     facts, chosen = answers.facts, list(names)
     unknown = sorted(set(chosen) - set(NAMES))
@@ -133,13 +191,13 @@ def judged(
         chosen = [
             name
             for name in NAMES
-            if name not in ON_DEMAND
+            if (name not in ON_DEMAND or (facts.safe and name in UNIFORM))
             and (facts.sends or name != "no_creation")
             and (facts.views or facts.unclear or name != "virtual_synchrony")
             and (name != "state_cut" or _cuts_asked(answers))
         ]
     properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
-    return LogVerdict(facts=facts, properties=properties, problems=problems)
+    return Verdicts(facts=facts, properties=properties, problems=problems)
 
 
 def _cuts_asked(answers: Answers) -> bool:

@@ -18,8 +18,8 @@ from .properties import (
     Answers,
     Facts,
     Judged,
-    LogVerdict,
     Message,
+    Verdicts,
     Witness,
     agreement_witness,
     counts,
@@ -27,11 +27,12 @@ from .properties import (
     order_witness,
 )
 from .sortedlog import Deliveries, SortedLog, groups_of
+from .uniform import lacking
 
 
 def check_deliveries(
     paths: Iterable[Path], names: Iterable[str] = (), complete: bool = False
-) -> LogVerdict:
+) -> Verdicts:
     """Check the logs in this process."""
     problems: list[Problem] = []
     files = delivery_files(paths)
@@ -65,6 +66,7 @@ def answer(rows: Iterable[Row]) -> Answers:
         unclear=log.views.unclear,
         states=len(log.states),
         unknown=log.unknown,
+        safe=log.safe,
     )
     firm, loose = _agreement(log)
     ordered, order = _total_order(log, log.firm, log.firm_first)
@@ -72,6 +74,7 @@ def answer(rows: Iterable[Row]) -> Answers:
     found = {
         "total_order": order,
         "uniform_total_order": uniform_order,
+        "uniform_agreement": lacking(log),
         "agreement": firm,
         "no_duplication": _duplicate(log),
         "no_creation": _created(log) if log.sent else None,

@@ -26,6 +26,8 @@ class SortedLog:
         self.after: dict[Message, int] = {}
         """After how many deliveries of its own the sender sent a message, where that is known."""
         self.crashed: set[str] = set()
+        self.safe = False
+        """Whether the log says that its members have safe delivery."""
         self.ended: dict[str, int] = {}
         self.count = 0
         for row in rows:
@@ -48,6 +50,8 @@ class SortedLog:
                 taken.append(row)
                 if row.view != 0:
                     self.visited[row.member].add(row.view)
+            elif row.event == "safe":
+                self.safe = True
             elif row.event == "crash":
                 self.crashed.add(row.member)
             else:

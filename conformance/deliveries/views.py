@@ -7,6 +7,8 @@ list with a member in it is not installed before that member is there.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -43,14 +45,12 @@ SHARED = Numbered({}, {}, "")
 
 def numbered(visits: Iterable[Visit]) -> Numbered:
     """Return a number for each member's each view; all are 0 if it is unclear which is which."""
-    import networkx as nx
-
     by_member: dict[str, list[Visit]] = defaultdict(list)
     for visit in visits:
         if visit.label != 0:
             by_member[visit.member].append(visit)
     listed = any(visit.members for stays in by_member.values() for visit in stays)
-    graph: nx.DiGraph[tuple[str, int]] = nx.DiGraph()
+    later: TopologicalSorter[tuple[str, int]] = TopologicalSorter()
     known: dict[tuple[str, Label], tuple[str, int]] = {}
     for member in sorted(by_member):
         stays = by_member[member]
@@ -68,17 +68,29 @@ def numbered(visits: Iterable[Visit]) -> Numbered:
             name = " ".join(sorted(visit.members)) if listed else str(visit.label)
             times[name] += 1
             which = known[member, visit.label] = (name, times[name] if listed else 1)
-            graph.add_node(which)
-            if before is not None:
-                graph.add_edge(before, which)
+            later.add(which, *(() if before is None else (before,)))
             before = which
     try:
-        ranked = [*nx.lexicographical_topological_sort(graph, key=str)]
-    except nx.NetworkXUnfeasible:
+        ranked = _ranked(later)
+    except CycleError:
         return Numbered({}, {}, "the members had these views in different orders")
     number = {which: place for place, which in enumerate(ranked, start=1)}
     names = {place: _name(which, listed) for which, place in number.items()}
     return Numbered({stay: number[which] for stay, which in known.items()}, names, "")
+
+
+def _ranked(later: TopologicalSorter[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Return the views in an order that all members share; of those that may be next the first."""
+    later.prepare()
+    found: list[tuple[str, int]] = []
+    ready: list[tuple[str, tuple[str, int]]] = []
+    while later.is_active():
+        for which in later.get_ready():
+            heappush(ready, (str(which), which))
+        _, which = heappop(ready)
+        found.append(which)
+        later.done(which)
+    return found
 
 
 def _number(visit: Visit) -> tuple[int, int]:

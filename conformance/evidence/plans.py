@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -51,7 +52,7 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     quick = tier == TIERS[0]
     tiered = () if quick else ("--tier", tier)
     found = [Plan("check", ("check", "--tier", tier, "--sanity", "--keep-graphs", *seeded))]
-    fields = _field_runs(runs, seeded)
+    fields = _field_runs(runs, seeded, quick=quick)
     found += fields
     traced = tuple(plan.name for plan in fields if plan.traced)
     judged, generated = traced or ("generate",), not traced
@@ -79,12 +80,20 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     return tuple(found)
 
 
-def _field_runs(runs: int, seeded: tuple[str, ...]) -> list[Plan]:
-    """Return a step for each group of real processes; the usual one's is called `run`."""
+def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan]:
+    """Return a step for each group of real processes; the usual one's is called `run`.
+
+    The larger tiers have further ones, where a module names such ways to run.
+    """
     usual, found = usual_run(), []
     for each in sorted(offering("run"), key=lambda record: record is not usual):
         name = "run" if each is usual else f"run-{each.name}"
         module = each.module("run")
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
-        found.append(Plan(name, words, traced=getattr(module, "TRACED", True)))
+        found.append(Plan(name, words, traced=bool(getattr(module, "TRACED", True))))
+        more: Mapping[str, tuple[str, ...]] = {} if quick else getattr(module, "FULL", {})
+        untraced: Collection[str] = getattr(module, "UNTRACED", ())
+        for kind, options in more.items():
+            words = ("run", each.name, *options, "--runs", str(runs), *seeded)
+            found.append(Plan(f"{name}-{kind}", words, traced=kind not in untraced))
     return found

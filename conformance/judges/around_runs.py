@@ -10,7 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, TypeAlias
 
-from raincheck.conformance.campaigns.traced import SEQUENCER, TracedGroup
+from raincheck.conformance.campaigns.traced import TracedGroup
+from raincheck.conformance.field.stack.layer_traces import SEQUENCER
 from raincheck.conformance.spark import pipeline
 from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
 from raincheck.conformance.trace.judged import RunVerdict

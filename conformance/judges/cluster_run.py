@@ -40,6 +40,8 @@ class Run:
     """The same of unordered messages."""
     check: bool = True
     """Whether traces are judged too."""
+    says_safe: bool = False
+    """Whether the logs say that the group has safe delivery."""
 
     def member(self, name: str) -> Member:
         """Return one of the members."""
@@ -72,7 +74,7 @@ def good_run() -> Run:
 
 def judged_run(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> ClusterJudged:
     """Write the files of the run, and judge them."""
-    _write_logs(folder / "deliveries", run.logs)
+    _write_logs(folder / "deliveries", run.logs, safe=run.says_safe)
     _write_logs(folder / FOLDER, run.unordered, sends=2)
     write_trace(folder / "traces", run.trace)
     if spoil is not None:
@@ -81,7 +83,7 @@ def judged_run(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = Non
         return judge(run.record, folder, run.check)
 
 
-def _write_logs(folder: Path, logs: Logs, sends: int = 0) -> None:
+def _write_logs(folder: Path, logs: Logs, sends: int = 0, *, safe: bool = False) -> None:
     """Write what each member has sent and delivered in view 1, from which it went on to 2."""
     folder.mkdir()
     for name, log in logs.items():
@@ -95,6 +97,7 @@ def _write_logs(folder: Path, logs: Logs, sends: int = 0) -> None:
             for place, (who, number) in enumerate(log, 1)
         ]
         rows.append({"member": f"{name}.0", "view": 2, "event": "view"})
+        rows += [{"member": f"{name}.0", "event": "safe"}] if safe else []
         rows.append({"member": f"{name}.0", "position": len(log), "event": "end"})
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"r1.{name}.0.jsonl").write_text(text)

@@ -204,6 +204,12 @@ def lacks_the_last_of_a_view(group: Simulator) -> None:
     everywhere(group, lambda d: [] if d == (Run(C, 4, 1), 2) else [d])  # else it would be a gap
 
 
+def delivers_alone(group: Simulator) -> None:
+    """c has delivered something more before it died."""
+    group["c"].delivered.append((Run(C, 5, 1), 2))
+    group["c"].sent += 1
+
+
 def lacks_the_very_last(group: Simulator) -> None:
     group["b"].delivered.remove((Run(A, 5, 1), 4))
 
@@ -249,6 +255,10 @@ LOGS: dict[str, tuple[Fault, str]] = {
     "less than who stays": (
         lacks_the_very_last,
         "virtual synchrony: in view 4 a.0 delivered 1 messages more than b.0, the first a.0's 5",
+    ),
+    "more than who goes on": (
+        delivers_alone,
+        "uniform agreement: in view 2 c.0 delivered c.0's 5, and a.0, which goes on, did not",
     ),
     "lost": (
         lambda group: setattr(group["a"], "sent", 6),

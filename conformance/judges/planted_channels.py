@@ -46,6 +46,11 @@ def _only(words: str, good: Records, bad: Records, **more: Any) -> Plant:
     )
 
 
+_unmerged: Final = unsure(
+    "traces of pingpong in groups that merge cannot be judged", at("a", 0, merges=True)
+)
+
+
 def _lonely(records: Records) -> Records:
     """Remove the file of b."""
     return {"a": records["a"]}
@@ -152,6 +157,9 @@ PLANTED: Final[dict[str, Planted]] = {
             words='["fifo","b",0,"a",0,1]: the records do not show its sending before',
             then="a record after the footer",
             why="what was put aside is told all the same",
+        ),
+        "_beyond: traces of … in groups that merge cannot be judged: its model has none": (
+            _unmerged
         ),
         "_other_system: each.constants != first.constants": unsure(
             "other constants or nodes than r1.a.jsonl", at("b", 0, constants={"limit": 3})

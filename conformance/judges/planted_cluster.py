@@ -43,11 +43,23 @@ def _wrong(run: Run) -> None:
     run.member("a").wrong = "other contents"
 
 
+def _silent(run: Run) -> None:
+    """The group has safe delivery, and its logs do not say so."""
+    run.record.safe = True
+
+
+def _disordered(run: Run) -> None:
+    """A safe group's c has another order."""
+    run.record.safe = run.says_safe = True
+    run.logs["c"] = [("b", 1), ("b", 2), ("a", 1), ("a", 2)]
+
+
 def _overtaken(run: Run) -> None:
     """c has a's second unordered message before the first."""
     run.unordered["c"] = [("a", 2), ("a", 1), *SAID[2:]]
 
 
+_SILENT: Final = "the delivery logs do not say that the group has safe delivery"
 _LOST: Final = "_lost: "
 _VALIDITY: Final = (
     "add(judged.verdicts, 'Validity', VIOLATED if lost else INCONCLUSIVE if undecided"
@@ -86,6 +98,24 @@ PLANTED: Final[dict[str, Planted]] = {
             spoil=_no_logs,
             then="GapFree: inconclusive",
             why="nothing was delivered either",
+        ),
+        "_judge_by_logs_alone: add(judged.verdicts, 'Logs', INCONCLUSIVE) #2": plant(
+            "Logs: inconclusive",
+            _silent,
+            then=_SILENT,
+            why=_REASON,
+        ),
+        f"_judge_by_logs_alone: {_SILENT}": plant(
+            _SILENT,
+            _silent,
+            then="Logs: inconclusive",
+            why=_VERDICT_IS,
+        ),
+        "_judge_by_logs_alone: add(judged.verdicts, OF_LOGS[promise.name], promise.verdict)": plant(
+            "UniformTotalOrder: violated",
+            _disordered,
+            then="Logs: violated",
+            why="the property has its own verdict beside that on the logs",
         ),
         "_judge_by_logs_alone: add(judged.verdicts, 'Logs', promise.verdict)": plant(
             "Logs: violated",

@@ -11,11 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from raincheck.conformance.deliveries import logs as deliveries
+from raincheck.conformance.deliveries.judge import judge
 from raincheck.conformance.trace.batches import Problem
 
 from .planting import Complaints, Plant, Planted
 
 _ROW: Final = '{"member":"a","sender":"a","message":"1","position":1}\n'
+_GIVEN: Final = {"member": "a", "sender": "a", "message": 1, "position": 1}
 _CSV: Final = "member,sender,message,position\na,a,1,1\n"
 _EMPTY: Final = "no row: the file is empty or holds no record"
 _NOTHING: Final = "what is left of the file has no row"
@@ -51,6 +53,15 @@ def _json(words: str, line: str, **more: Any) -> Plant:
     return Plant(good=_GOOD, bad=_text("a.jsonl", _ROW + line), words=words, **more)
 
 
+def _given(row: dict[str, Any]) -> Callable[[Path], Complaints]:
+    """Return the complaints about a row that is given in a call, from no file."""
+
+    def ask(_: Path) -> Complaints:
+        return [problem.reason for problem in judge([_GIVEN, row]).problems]
+
+    return ask
+
+
 def _csv(words: str, text: str, **more: Any) -> Plant:
     return Plant(good=_GOOD_CSV, bad=_text("a.csv", text), words=words, **more)
 
@@ -82,6 +93,13 @@ PLANTED: Final[dict[str, Planted]] = {
     "deliveries.logs": {
         "read_rows: report(Problem(str(path), line, str(error)))": _json(
             "line 2: unknown event 'fly'", '{"member":"a","event":"fly"}\n'
+        ),
+        "row_of: not a delivery record: …": Plant(
+            good=_given(_GIVEN | {"position": 2}),
+            bad=_given(_GIVEN | {"position": "x"}),
+            words="not a delivery record: Expected `int`, got `str` - at `$.position`",
+            breaks=AttributeError,
+            why="the call has no row to go on with",
         ),
         "_row: only a send, a view or a state has `after`, no …": _json(
             "line 2: only a send, a view or a state has `after`, no end",

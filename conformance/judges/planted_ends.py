@@ -47,7 +47,7 @@ PLANTED: Final[dict[str, Planted]] = {
             'sent: ["Hail","b",5,"a",0] is not the id of a Hail between ["b",0,"a",0]',
             at("b", 4, sent__0__id=["Hail", "b", 5, "a", 0]),
         ),
-        f"{_END}name[:5] != [kind, *ends]": unsure(
+        f"{_END}name[:5] != [called, *ends]": unsure(
             'sent: ["fifo","b",5,"a",0,1] is not an id of channel \'fifo\' between',
             at("b", 5, sent__0__id=["fifo", "b", 5, "a", 0, 1]),
         ),

@@ -14,7 +14,7 @@ from .planting import Complaints, Plant, Planted
 def _complaints(group: Simulator, words: str) -> Complaints:
     """Return the first complaint; if it is the expected one, with names for views and tables."""
     try:
-        check(logs(group))
+        check(logs(group), uniform=words == "" or words.startswith("uniform"))
         check_quiet(group)
     except Broken as error:
         return [words if str(error) == spelled(group, words) else str(error)]
@@ -63,6 +63,10 @@ PLANTED: Final[dict[str, Planted]] = {
         "check_agreement: virtual synchrony: "
         "in view … … delivered … messages more than …, the first …": _plant(
             LOGS["less than who goes on"]
+        ),
+        "check_uniform: uniform agreement: "
+        "in view … … delivered …, and …, which goes on, did not": _plant(
+            LOGS["more than who goes on"]
         ),
         "check_nothing_lost: lost: … sent … and delivered … of them": _plant(LOGS["lost"]),
         f"{_QUIET}progress: … has no view": _plant(

@@ -81,12 +81,14 @@ def reported(
     complete: bool = True,
     idle: bool = False,
     crashed: str = "",
+    merges: bool = False,
 ) -> Complaints:
     """Return the verdicts on a run of a and b that has noted, or stated, this; `idle`: also those
-    that only name what such a run does not ask.
+    that only name what such a run does not ask; `merges`: groups of their name do.
     """
     reports = _reports(protocol, notes)
     for (node, _), report in reports.items():
+        report.merges = merges
         if said:
             report.said, report.noted = report.noted, []
         report.tested = dict(tested or {})

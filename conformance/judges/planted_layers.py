@@ -151,6 +151,12 @@ def _in_both(files: Files) -> None:
         _views(layer, view(1, _MEMBERS), view(2, _MEMBERS[1:]), nodes="b")(files)
 
 
+def _by_two(files: Files) -> None:
+    """The layers of a say that others have decided its second view."""
+    for layer, by in (("lower", ["a", 0]), ("upper", ["b", 0])):
+        _views(layer, view(1, _MEMBERS), view(2, _MEMBERS, by=by))(files)
+
+
 def _not_checked(files: Files) -> None:
     files["upper", "a"].complete = False
 
@@ -216,6 +222,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "_first: return Different(mine, other, 'view', number, its_number)": plant(
             f"{_DIFFERENT}; view: 3, not 2", _views("upper", _ONE, view(3, _MEMBERS))
         ),
+        "_first: decided by": plant(f'{_DIFFERENT}; decided by: ["b",0], not ["a",0]', _by_two),
         "_first: return Different(mine, other, 'members', members, its_members)": plant(
             f'{_DIFFERENT}; members: [["b",0],["a",0]], not [["a",0],["b",0]]', _REVERSED
         ),

@@ -18,8 +18,10 @@ from raincheck.conformance.trace.findings import HOLDS
 from .delivery_log import log, sent
 from .planting import Ask, Plant, Planted
 
-NAMES: Final = tuple(name for name in properties.NAMES if name != "state_cut")
-"""All that is asked of logs in which nobody takes a state."""
+NAMES: Final = tuple(
+    name for name in properties.NAMES if name not in ("state_cut", "uniform_agreement")
+)
+"""All that is asked of logs in which nobody takes a state, and nobody is gone."""
 _SENT: Final = sent("a: 1/a1 1/a2 2/a3 2/a4", "b: 1/b1 1/b2 2/b3")
 _P: Final = "p: 1/a1 1/b1 1/a2 1/b2 2/a3 2/b3"
 _Q: Final = "q: 1/a1 1/b1 1/a2 1/b2 2/a3 2/b3"

@@ -53,9 +53,14 @@ SOURCES: Final = (
         builders=frozenset({"_against"}),
     ),
     Source(
+        module="trace.inputs",
+        planted="planted_tracefile",
+        complaints=frozenset({"UsageError"}),
+    ),
+    Source(
         module="trace.tracefile",
         planted="planted_tracefile",
-        complaints=frozenset({"Problem", "UsageError"}),
+        complaints=frozenset({"Problem"}),
         builders=frozenset({"_reason"}),
         reasons=frozenset({"decode_block"}),
         asides=frozenset({"trace_files"}),
@@ -240,6 +245,7 @@ SOURCES: Final = (
         complaints=frozenset({"Promise", "UsageError"}),
         builders=frozenset({"order_witness", "agreement_witness"}),
         witnesses=frozenset({"_missing", "_unasked"}),
+        asides=frozenset({"__getitem__", "_line", "_problem_line"}),
     ),
     Source(
         module="deliveries.properties_local",

@@ -16,10 +16,11 @@ from raincheck.conformance.deliveries.cycles import cycle_in
 from raincheck.conformance.deliveries.logs import delivery_files, label_of, read_rows
 from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
+    UNIFORM,
     Answers,
     Facts,
-    LogVerdict,
     Message,
+    Verdicts,
     Witness,
     agreement_witness,
     counts,
@@ -49,7 +50,7 @@ def check_deliveries(
     paths: Iterable[Path],
     names: Iterable[str] = (),
     complete: bool = False,
-) -> LogVerdict:
+) -> Verdicts:
     """Check the logs on Spark; the verdict is the local engine's."""
     names = list(names)
     frame = load(session, delivery_files(paths)).persist()
@@ -178,10 +179,12 @@ def _facts(session: "SparkSession", views: Numbered, states: int, unknown: str) 
         unclear=views.unclear,
         states=states,
         unknown=unknown,
+        safe=facts.safe > 0,
     )
 
 
 def _answers(session: "SparkSession", names: Iterable[str], known: Facts) -> Answers:
+    named = {*names} or (UNIFORM if known.safe else frozenset())
     loose = _agreement(_one(session, queries.AGREEMENT_LAST))
     found: dict[str, Witness | None] = {
         "total_order": _total_order(session, queries.ORDER),
@@ -190,9 +193,11 @@ def _answers(session: "SparkSession", names: Iterable[str], known: Facts) -> Ans
         "sender_fifo": _pair(_one(session, queries.FIFO)),
         "gap_freeness": _gap(_one(session, queries.GAP)),
     }
-    if "uniform_total_order" in names:
+    if "uniform_total_order" in named:
         found["uniform_total_order"] = _total_order(session, queries.UNIFORM_ORDER)
-    if known.views and "sending_view" in names:
+    if "uniform_agreement" in named:
+        found["uniform_agreement"] = _agreement(_one(session, queries.LACKING))
+    if known.views and "sending_view" in named:
         found["sending_view"] = _late(_one(session, queries.SENT_ELSEWHERE))
     if known.sends:
         found["no_creation"] = _created(
@@ -202,7 +207,7 @@ def _answers(session: "SparkSession", names: Iterable[str], known: Facts) -> Ans
         found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
     if known.states:
         found["state_cut"] = _cut(_one(session, queries.CUT))
-    asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in names]
+    asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in named]
     judged = {
         row.name: counts(row.members, row.views, row.messages)
         for row in session.sql(queries.over_all(asked)).collect()

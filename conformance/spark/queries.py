@@ -102,7 +102,8 @@ FACTS = """
            (select count(*) from senders where counted) as counted,
            (select count(*) from everybody e
             where e.member not in (select member from log where event in ('end', 'crash'))
-           ) as open_ends"""
+           ) as open_ends,
+           (select count(*) from log where event = 'safe') as safe"""
 
 HOLES = """
     select e.member
@@ -171,6 +172,25 @@ _UNEVEN = """
 
 AGREEMENT = _UNEVEN.format(last=">=")
 AGREEMENT_LAST = _UNEVEN.format(last="<")
+
+_ENDING = """
+    with place as (select member, view,
+                          lead(view) over (partition by member order by view) as following
+                   from visited),
+         gone_on as (select member, view from place where following is not null),
+         told as (select d.member, d.view, d.sender, d.message
+                  from d join place p on p.member = d.member and p.view = d.view
+                  where p.following is null)"""
+
+LACKING = f"""
+    {_ENDING}
+    select t.view, t.sender, t.message, min(t.member) as has, min(g.member) as lacks
+    from told t
+    join gone_on g on g.view = t.view
+    left anti join heard h on h.member = g.member and h.view = g.view
+                          and h.sender = t.sender and h.message = t.message
+    group by t.view, t.sender, t.message
+    order by t.view, t.sender, t.message limit 1"""
 
 DUPLICATE = """
     select member, sender, message, before, position
@@ -322,6 +342,12 @@ JUDGED = {
     "sending_view": """
         select d.* from d join s on s.sender = d.sender and s.message = d.message
         where s.place.view <> 0""",
+    "uniform_agreement": f"""
+        {_ENDING}
+        select t.* from told t left semi join gone_on g on g.view = t.view
+        union all
+        select g.member, t.view, t.sender, t.message
+        from told t join gone_on g on g.view = t.view""",
     "state_cut": "select d.* from d left semi join c on c.member = d.member",
 }
 """Per question the deliveries that it is asked of."""

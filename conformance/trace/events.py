@@ -103,6 +103,7 @@ class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True, omit_
     incarnation: Natural
     nodes: tuple[str, ...]
     constants: dict[str, Any] = {}
+    merges: bool = False
     initial: ViewRecord | None = None
     said: Natural = 0
 

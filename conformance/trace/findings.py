@@ -93,6 +93,8 @@ class FileReport(msgspec.Struct, kw_only=True):
     path: str
     nodes: tuple[str, ...] = ()
     constants: dict[str, Any] = {}
+    merges: bool = False
+    """Whether groups of its name merge: then several views may have one number."""
     events: int = 0
     """How many events were read, whether or not they could be checked."""
     conforming: int = 0

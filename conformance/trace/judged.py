@@ -17,7 +17,7 @@ import msgspec
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.trace.invariants.judged import evaluated
-from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
+from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers, judges_merging
 from raincheck.conformance.trace.layers.views import other_beginnings
 
 from .batches import Problem
@@ -116,6 +116,8 @@ def judge(
     """Put together what the files say of one protocol of one run; every engine ends here."""
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
     problems = sorted(problems)
+    if beyond := [*_beyond(protocol, by_who.values())]:
+        return _unjudged(run, protocol, by_who.values(), problems, beyond)
     found = [finding for report in by_who.values() for finding in report.findings]
     promised = promised_of(protocol)
     for channel, each in compared.items():
@@ -160,6 +162,40 @@ def judge(
         actions=dict(sorted(actions.items())),
         other_design=other_design(protocol, by_who.values()),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
+    )
+
+
+def _beyond(
+    protocol: str,
+    reports: Iterable[FileReport],
+    find: Callable[[str], Binding] = binding_of,
+) -> Iterator[Finding]:
+    """Of groups that merge, where the protocol's traces of such cannot be judged."""
+    merging = next((report for report in reports if report.merges), None)
+    if merging is not None and not judges_merging(protocol, find):
+        reason = f"traces of {protocol} in groups that merge cannot be judged: its model has none"
+        yield _finding(merging, reason, INCONCLUSIVE)
+
+
+def _unjudged(
+    run: str,
+    protocol: str,
+    reports: Collection[FileReport],
+    problems: list[Problem],
+    findings: list[Finding],
+) -> RunVerdict:
+    """Return that nobody can tell: what the model does not know is not held against the run."""
+    return RunVerdict(
+        run=run,
+        protocol=protocol,
+        verdict=INCONCLUSIVE,
+        findings=findings,
+        problems=problems,
+        promises=[],
+        files=len(reports),
+        events=sum(report.events for report in reports),
+        conforming={},
+        actions={},
     )
 
 

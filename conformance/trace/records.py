@@ -23,6 +23,8 @@ class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
     constants: dict[str, Any] = {}
     initial: Any = None
     real: bool = False
+    merges: bool = False
+    """Whether groups of this name merge, and number their views alike until they do."""
     said: Natural = 0
     """SEQUENCER: how many messages this node's earlier incarnations sent in all."""
 

@@ -11,10 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from raincheck.conformance.errors import UsageError
-
 from .batches import Batch, Problem, Report
 from .events import DECODER, Record
+from .inputs import files_in
 from .traceparquet import parquet_lines
 
 CHUNK = 64 * 1024
@@ -28,24 +27,6 @@ SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 def trace_files(paths: Iterable[Path]) -> list[Path]:
     """Each file given and each trace file in each folder given, sorted, once."""
     return files_in(paths, SUFFIXES, "trace file", "name the folder that a run wrote its traces to")
-
-
-def files_in(
-    paths: Iterable[Path], suffixes: tuple[str, ...], kind: str, advice: str
-) -> list[Path]:
-    """Each file given, and each in a folder given that ends so; raise UsageError for none."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(f for f in path.rglob("*") if f.suffix in suffixes and f.is_file())
-            if not inside:
-                raise UsageError(f"{path} holds no {kind} ({', '.join(suffixes)}): {advice}")
-            found.update(dict.fromkeys(inside))
-        elif path.is_file():
-            found[path] = None
-        else:
-            raise UsageError(f"{path} does not exist: name a {kind} or a folder of them")
-    return list(found)
 
 
 def read_records(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from raincheck.conformance.deliveries.logs import delivery_files
-from raincheck.conformance.deliveries.properties import NAMES, LogVerdict
+from raincheck.conformance.deliveries.properties import NAMES, Verdicts
 from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence
@@ -237,7 +237,7 @@ def _lacked(verdict: RunVerdict, promise: Promise) -> str:
     return "" if verdict.synchronous or promise.name not in NEED_SYNCHRONY else "VirtualSynchrony"
 
 
-def log_results(log: LogVerdict, seconds: float) -> list[Result]:
+def log_results(log: Verdicts, seconds: float) -> list[Result]:
     """Return one result for each property of the delivery logs."""
     shared: dict[str, object] = {
         "deliveries": log.facts.rows,

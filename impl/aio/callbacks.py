@@ -57,6 +57,11 @@ class Callbacks:
         elif isinstance(report, GetState | EndState | Begun | HandUp | Failed):
             self.desk.reported(report)
 
+    @property
+    def calling(self) -> bool:
+        """Whether the current task is that of block() or unblock()."""
+        return self._caller is not None and self._caller is asyncio.current_task()
+
     def _unblock(self, unblock: Callback) -> None:
         """Call unblock() when the application has taken what was delivered before it."""
         mine = self._unblocking = object()

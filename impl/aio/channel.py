@@ -37,7 +37,14 @@ from typing import Unpack
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.stack.reports import CallOver, Left, Report, Requested, ViewInstalled
+from raincheck.impl.stack.reports import (
+    CallOver,
+    Left,
+    PrimaryChange,
+    Report,
+    Requested,
+    ViewInstalled,
+)
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
@@ -97,6 +104,10 @@ class Channel(Watched):
         If it raises, the member leaves the group, and whatever it is used for afterwards raises
         NotMember with that error as its cause.
         """
+        self.on_primary: Callable[[PrimaryChange], None] | None = None
+        """Called when it is known of a view whether it is primary, in front of its first message;
+        must not block. It is only called with `primary=`. If it raises, see `on_view`.
+        """
         self.view_history: deque[View] = deque(maxlen=100)
         """The last views installed, oldest first."""
 
@@ -144,7 +155,8 @@ class Channel(Watched):
         stack.tells_room(self._inbox.room)
         if self._names.change:
             stack.tells_names(lambda: [each for each in self._names.now() if each != self.endpoint])
-        self._callbacks = Callbacks(config, stack, driver, self._inbox)
+        self._callbacks = callbacks = Callbacks(config, stack, driver, self._inbox)
+        self._in_callback = lambda: callbacks.calling
 
     def _excluded(self, reason: str) -> None:
         """Come back as another incarnation."""
@@ -260,7 +272,8 @@ class Channel(Watched):
 
         It begins with the view that the reader is in. Each `ViewChange` stands between the messages
         of the view before and those of its own; `Blocked` and `Unblocked` stand where the group
-        stopped and went on, `Excluded` at the end of a life (`rejoin`).
+        stopped and went on, `Excluded` at the end of a life (`rejoin`). With `primary=`, each
+        `PrimaryChange` stands behind its `ViewChange`, in front of the view's first message.
         """
         return self._inbox.events()
 
@@ -287,11 +300,25 @@ class Channel(Watched):
         await self._until(lambda: len(self.view.members) >= count, what, timeout, short)
         return self.view
 
+    @property
+    def primary(self) -> bool:
+        """Whether the view installed last is primary at this moment; always, without `primary=`."""
+        return self._left is None and not self._away and self._stack.primary
+
+    async def wait_for_primary(self, *, timeout: float | None = None) -> View:
+        """Wait until the view is primary, and return it."""
+        await self._until(lambda: self.primary, "waiting for a primary view", timeout)
+        return self.view
+
     # inside
 
     def _show(self, view: View) -> None:
         if self.on_view is not None:
             self._guarded(partial(self.on_view, view), "on_view")
+
+    def _show_primary(self, change: PrimaryChange) -> None:
+        if self.on_primary is not None:
+            self._guarded(partial(self.on_primary, change), "on_primary")
 
     def _guarded(self, call: Callable[[], object], name: str) -> None:
         """Make a call of the application, which ends the member if it raises."""
@@ -315,6 +342,8 @@ class Channel(Watched):
                 self._driver.now, report.view.id.counter, report.view.members, report.departures
             )
             self._inbox.tell(view_change(report), lambda: self._show(report.view))
+        elif isinstance(report, PrimaryChange):
+            self._inbox.tell(report, lambda: self._show_primary(report))
         elif isinstance(report, Left):
             rejoin = self._config.rejoin or report.alone
             again = rejoin and self._view is not None and self._leaving is None

@@ -84,6 +84,13 @@ class ChannelSettings(TypedDict, total=False):
     encrypt: bool
     rejoin: bool
     on_merge: str | None
+    delivery: str | None
+    primary: str | None
+    expected_votes: int | None
+    votes: int | None
+    tie_breaker: bool | None
+    found: bool | None
+    primary_timeout: float
     stack: StackConfig
 
 
@@ -159,6 +166,30 @@ class ChannelConfig:
     application is shown a `MergeView`, in which it brings its states together; "state", the same,
     and the sides that do not prevail are given the state of the one that does (`get_state` and
     `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
+    delivery: str | None = None
+    """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
+    every member of the view has received it, so that not even a member that crashes has delivered
+    what a survivor never does. All members need the same. None: as in `stack`, where it is
+    "agreed"."""
+    primary: str | None = None
+    """Which side of a partition goes on: "majority", the one that has a majority of the last
+    primary view; the others deliver nothing until they have merged with it. All members need the
+    same. None: as in `stack`, where each side goes on for itself."""
+    expected_votes: int | None = None
+    """With `primary`: how many votes all members have together; the first primary view needs them
+    all. All members need the same."""
+    votes: int | None = None
+    """With `primary`: how many of them this member has. None: as in `stack`, where it is 1."""
+    tie_breaker: bool | None = None
+    """With `primary`: whether of two halves the one with the smallest address (name, then earlier
+    life) goes on, instead of neither. All members need the same. None: as in `stack`, where it
+    does."""
+    found: bool | None = None
+    """With `primary`: whether an operator says that the group's history is lost, and no other
+    process goes on: then a majority of `expected_votes` may begin a new one."""
+    primary_timeout: float = 10.0
+    """With `primary`: for how many seconds a send or call waits until the view is primary, before
+    it raises NotPrimary; 0: it does not wait."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -184,11 +215,15 @@ class ChannelConfig:
         for setting in ("timeout", "leave_timeout", "inbox"):
             if getattr(self, setting) <= 0:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
+        if self.primary_timeout < 0:
+            raise ConfigError(
+                f"primary_timeout is {self.primary_timeout}; it must be 0 or more seconds"
+            )
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
         if self.ask is not None:
             inside(self.ask, "ask")
-        merges = replace(self.stack, on_merge=self._on_merge)
+        merges = self._protocols()
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
@@ -197,15 +232,31 @@ class ChannelConfig:
                 f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
                 f"leave one of them out"
             )
+        if self.trace is not None and merges.delivery != "agreed":
+            raise ConfigError(
+                f"trace= is for groups with agreed delivery, and delivery is {merges.delivery!r}; "
+                f"leave one of them out"
+            )
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
         for host in self.initial_hosts:
             if parse_endpoint(host, "initial host")[1] == 0:
                 raise ConfigError(f"initial host {host} has port 0; name the port it listens on")
 
-    @property
-    def _on_merge(self) -> str:
-        return self.stack.on_merge if self.on_merge is None else self.on_merge
+    def _protocols(self) -> StackConfig:
+        """Return the protocols' settings, with those that were given beside them."""
+        names = (
+            "on_merge",
+            "delivery",
+            "primary",
+            "expected_votes",
+            "votes",
+            "tie_breaker",
+            "found",
+        )
+        beside = {name: getattr(self, name) for name in names}
+        given = {name: value for name, value in beside.items() if value is not None}
+        return replace(self.stack, **given)
 
     def address(self, endpoint: Endpoint) -> Address:
         """Return the member's address once it is known where it listens."""
@@ -246,10 +297,9 @@ class ChannelConfig:
         if self.advertise is None:
             check_route(transport.endpoint, hosts, "initial host")
         return replace(
-            self.stack,
+            self._protocols(),
             cluster=self.cluster,
             admit=self.stack.admit if self.admit is None else self.admit,
-            on_merge=self._on_merge,
             initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
             discovery=transport.multicasts,
             sums=not transport.sealed,

@@ -14,6 +14,7 @@ from raincheck.impl.stack.reports import (
     Dropped,
     Left,
     OtherGroup,
+    PrimaryChange,
     Report,
     Suspected,
     ViewInstalled,
@@ -183,6 +184,13 @@ class Driver(Shell[Report]):
         place = f" at {shown(self.transport.endpoint)}" if did != "is in" else ""
         _log.info("%s %s group %r%s: %s", me, did, group, place, view_change(report))
 
+    def _log_primary(self, change: PrimaryChange) -> None:
+        me, view = self.address, change.view
+        if change.primary:
+            _log.info("%s: %s is primary, the %d. of its history", me, view, change.number)
+        else:
+            _log.warning("%s: %s is not primary: %s", me, view, change.why)
+
     def _log_end(self, left: Left) -> None:
         group = self.stack.config.cluster
         why = f": {left.reason}" if left.reason else ""
@@ -222,6 +230,8 @@ class Driver(Shell[Report]):
             elif isinstance(report, ViewInstalled):
                 self._say_if_alone(report.view)
                 self._log_view(report)
+            elif isinstance(report, PrimaryChange):
+                self._log_primary(report)
             elif isinstance(report, Left):  # it neither listens nor talks any more
                 self._log_end(report)
                 self.halt()

@@ -9,7 +9,7 @@ from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Address, MergeView, Message, View
 from raincheck.impl.stack.calls import MOST_REASON
 from raincheck.impl.stack.departures import LEFT
-from raincheck.impl.stack.reports import Requested, ViewInstalled
+from raincheck.impl.stack.reports import PrimaryChange, Requested, ViewInstalled
 
 from .payloads import Payload, as_bytes
 
@@ -92,7 +92,7 @@ class Request:
         return f"<Request of {self.sender}, {len(self.payload)} bytes, in view {self.view}>"
 
 
-Event: TypeAlias = ViewChange | Blocked | Unblocked | Excluded | Request
+Event: TypeAlias = ViewChange | PrimaryChange | Blocked | Unblocked | Excluded | Request
 MessageOrEvent: TypeAlias = Message | Event
 
 

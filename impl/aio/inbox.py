@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Batch, Message
+from raincheck.impl.stack.reports import PrimaryChange
 
 from .events import Event, MessageOrEvent, Request, ViewChange
 from .waiting import TURN, Pace, Signal
@@ -59,7 +60,8 @@ class Inbox:
         self._batches: deque[Batch | _Note] = deque()
         self.by_events = False
         """Whether the application reads events, and not messages alone."""
-        self._view: ViewChange | None = None  # the last one that the application has come to
+        # The last view that the application has come to, and whether it is primary.
+        self._view: tuple[ViewChange | PrimaryChange, ...] = ()
         self._current: Iterator[Message] = iter(())
         self._few = _NONE  # the next ones of them, before the clock is asked
         self._pace = Pace()
@@ -138,7 +140,9 @@ class Inbox:
 
     def _come_to(self, note: _Note) -> None:
         if isinstance(note.event, ViewChange):
-            self._view = note.event
+            self._view = (note.event,)
+        elif isinstance(note.event, PrimaryChange):
+            self._view = (*self._view[:1], note.event)
         note.call()
 
     def stop_holding(self) -> None:
@@ -188,8 +192,8 @@ class Inbox:
             raise RuntimeError(_TWICE)
         self.by_events = True
         try:
-            if self._view is not None:
-                yield self._view
+            for event in self._view:
+                yield event
             while (taken := await self._next()) is not None:
                 if not isinstance(taken, Batch):
                     yield taken.event

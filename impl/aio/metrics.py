@@ -92,6 +92,8 @@ class Metrics(Figures):
     """Whether a view change or a state transfer keeps it from sending."""
     buffered: int
     """Datagrams that the protocols keep, to be put in order or sent again."""
+    primary: bool = True
+    """Whether the view is primary; without `primary=` every view is."""
 
     def _of(self) -> tuple[str, str]:
         return "group", self.group
@@ -99,6 +101,7 @@ class Metrics(Figures):
     def _own(self) -> Iterator[_Line]:
         yield "coordinator", int(self.coordinator), "gauge", "Whether it sequences the messages."
         yield "blocked", int(self.blocked), "gauge", "Whether it may not send at this moment."
+        yield "primary", int(self.primary), "gauge", "Whether the view is primary."
         yield "buffered_datagrams", self.buffered, "gauge", "Datagrams that the protocols keep."
 
 

@@ -37,7 +37,8 @@ def next_life(config: ChannelConfig, stack: Stack, hosts: Sequence[Endpoint]) ->
     """Return the settings of the life after that stack's; `hosts` are the initial ones, resolved.
 
     It asks the members of its last view too. It founds a group only if nobody answers for as long
-    as connecting may take: those who excluded it were there a moment ago.
+    as connecting may take: those who excluded it were there a moment ago. What an operator has said
+    of the first life (`found`) does not hold for this one.
     """
     clock = time.time_ns() // 1_000_000 if config.incarnation is None else 0
     return replace(
@@ -45,5 +46,6 @@ def next_life(config: ChannelConfig, stack: Stack, hosts: Sequence[Endpoint]) ->
         name=stack.address.node,
         incarnation=max(clock, stack.address.incarnation + 1),
         initial_hosts=tuple(dict.fromkeys((*hosts, *stack.endpoints))),
+        found=False,
         stack=replace(config.stack, join_timeout=max(config.stack.join_timeout, config.timeout)),
     )

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Literal, TypeAlias
 
-from raincheck.impl.errors import NotMember, WaitTimeout, WouldBlock
+from raincheck.impl.errors import NotMember, NotPrimary, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Address
 from raincheck.impl.stack.calls import Replies
 from raincheck.impl.stack.reports import Left
@@ -43,6 +43,8 @@ class Sending(Connected[Driver]):
         self._turns = Turns()
         self._turns_unordered = Turns()
         self._turns_to: dict[Address, Turns] = {}
+        self._in_callback: Callable[[], bool] = lambda: False
+        """Whether the current task is block(), for which the next view waits."""
         # These may be sent at once, until the stack is run or somebody sends in another way.
         self._allowed = 0  # messages
         self._most = 0  # bytes of each
@@ -78,9 +80,9 @@ class Sending(Connected[Driver]):
         comes behind those that were sent so before; nothing orders it against any other message.
 
         Raises NotMember with the reason once this member is out of the group, NotInView if `to` is
-        no member of the view, MessageTooLarge above `max_message`, or above one bundle without
-        order, ValueError for another order, or one with `to`, and TypeError for what is not like
-        bytes.
+        no member of the view, NotPrimary if the view is not primary for `primary_timeout`,
+        MessageTooLarge above `max_message`, or above one bundle without order, ValueError for
+        another order, or one with `to`, and TypeError for what is not like bytes.
         """
         ordinary = to is None and order == "total"
         if self._allowed and ordinary and type(payload) is bytes and len(payload) <= self._most:
@@ -99,6 +101,8 @@ class Sending(Connected[Driver]):
         self._allowed = 0
         if self._left is not None:
             self._alive()
+        if not self._stack.primary:
+            timeout = await self._primary_at_last(timeout)
         if to is not None:
             if not self._room_to(to):
                 await self._wait_for_room_to(to, len(payload) + 4, timeout)
@@ -119,6 +123,24 @@ class Sending(Connected[Driver]):
             self._most = self._stack.allowance(few)
             self._allowed = few if self._most else 0
 
+    async def _primary_at_last(self, timeout: float | None) -> float | None:
+        """Wait until the view is primary; return what is left of the time-out.
+
+        Raises NotPrimary when that takes longer than `primary_timeout`, or than the time-out, and
+        at once within block(), before whose end there is no other view.
+        """
+        began = self._driver.now
+        most = 0.0 if self._in_callback() else self._config.primary_timeout
+        limit = most if timeout is None else min(timeout, most)
+        try:
+            await self._until(lambda: self._stack.primary, "sending", limit)
+        except WaitTimeout:
+            raise NotPrimary(
+                f"{self.address} can send nothing: {self._stack.view} is not primary, "
+                f"{self._stack.not_primary}; waited {limit:g} s (primary_timeout, or the timeout)"
+            ) from None
+        return None if timeout is None else max(0.0, timeout - (self._driver.now - began))
+
     def _end(self, left: Left) -> None:
         self._allowed = 0
         super()._end(left)
@@ -138,6 +160,8 @@ class Sending(Connected[Driver]):
         messages = all_as_bytes(payloads)
         self._allowed = 0
         self._alive()
+        if not self._stack.primary:
+            timeout = await self._primary_at_last(timeout)
         if order != "total":
             _check(order, None)
             await self._send_unordered(messages, _ALL, timeout)
@@ -160,6 +184,8 @@ class Sending(Connected[Driver]):
         """Send messages without order, for which a turn needs room for so many bytes."""
         turns, taken = self._turns_unordered, 0
         self._alive()
+        if not self._stack.primary:
+            timeout = await self._primary_at_last(timeout)
         self._stack.check_unordered(messages)
         if self._driver.kept_waiting and not turns.taken:
             await asyncio.sleep(0)
@@ -206,8 +232,8 @@ class Sending(Connected[Driver]):
         a member may be done though its answer is late.
 
         Raises NotMember when this member is or gets out of the group, NotInView if somebody who is
-        asked is no member of the view, WaitTimeout if not even the request could be sent in time,
-        MessageTooLarge, TypeError.
+        asked is no member of the view, NotPrimary as `send` does, WaitTimeout if not even the
+        request could be sent in time, MessageTooLarge, TypeError.
         """
         content = as_bytes(payload)
         asked = None if to is None else (to,) if isinstance(to, Address) else tuple(set(to))
@@ -216,6 +242,8 @@ class Sending(Connected[Driver]):
         self._alive()
         if asked == ():
             return Replies()
+        if not self._stack.primary:
+            timeout = await self._primary_at_last(timeout)
         for member in asked or ():
             if not self._room_to(member):
                 await self._wait_for_room_to(member, len(content) + 4, timeout)
@@ -233,7 +261,12 @@ class Sending(Connected[Driver]):
         return call.end()
 
     async def drain(self, *, timeout: float | None = None) -> None:
-        """Wait until all that was sent here has been delivered here."""
+        """Wait until all that was sent here has been delivered here.
+
+        Raises NotPrimary within block() if the view is not primary: what waits is sent in another.
+        """
+        if self._stack.pending and not self._stack.primary and self._in_callback():
+            await self._primary_at_last(timeout)
         what = "delivering what was sent"
 
         async def wait(limit: float | None) -> None:

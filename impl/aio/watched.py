@@ -35,6 +35,7 @@ class Watched(Sending):
             waiting_for=len(self.missing),
             inbox=counters["inbox.bytes"],
             buffered=stack.buffered(),
+            primary=stack.primary and stack.status in ("member", "leaving"),
             sent=counters.get("transport.sent", 0),
             received=counters.get("transport.received", 0),
             events=events_of(counters),

@@ -90,6 +90,7 @@ class Flush:
             ev.ReceiveStop: self._receive_stop,
             ev.Suspect: self._suspect,
             ev.InstallView: self._install_view,
+            ev.Yield: self._yield,
             ev.Multicast: self._multicast,
             ev.ReceiveMulticast: self._receive_multicast,
             ev.OpenLatch: self._open_latch,
@@ -267,15 +268,14 @@ class Flush:
         self._forget_answers()
         return effects
 
-    def skip_to(self, view: int) -> None:
-        """MERGE2: the next view has a number above `view`, which other sides have used."""
-        self.view = view
-
-    def yields(self) -> None:
-        """MERGE2: in the merged view another member flushes those whom this one has suspended."""
+    def _yield(self, _event: ev.Yield) -> list[Effect]:
+        """The merged view is another member's to flush, or is flushed anew by this one."""
+        if self.asked is None:
+            raise NotEnabled("Yield", {"asked[n] # <<>>": False})
         self.asked = None
         self.participants = ()
         self._forget_answers()
+        return []
 
     def _forget_answers(self) -> None:
         self.completed = {}
@@ -306,9 +306,11 @@ class Flush:
 
     def _install_view(self, event: ev.InstallView) -> list[Effect]:
         """The next view: forget processes that are not in it."""
-        if event.view != self.view + 1 or self.me not in event.members:
-            raise NotEnabled("InstallView", {"v = view[n] + 1": event.view})
-        self.view, self.members = event
+        number, members, merged = event
+        follows = number > self.view if merged else number == self.view + 1
+        if not follows or self.me not in members:
+            raise NotEnabled("InstallView", {"v = view[n] + 1": number})
+        self.view, self.members = number, members
         self.suspects.intersection_update(event.members)
         self.frozen.intersection_update(event.members)
         return []

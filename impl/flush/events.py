@@ -99,10 +99,15 @@ class Suspect(NamedTuple):
 
 
 class InstallView(NamedTuple):
-    """The membership installs the next view."""
+    """The membership installs the next view; the number of a merged one may skip some."""
 
     view: int
     members: tuple[Address, ...]
+    merged: bool = False
+
+
+class Yield(NamedTuple):
+    """MERGE2: in the merged view another member flushes those whom this one has suspended."""
 
 
 class Multicast(NamedTuple):
@@ -145,6 +150,7 @@ Event: TypeAlias = (
     | ReceiveStop
     | Suspect
     | InstallView
+    | Yield
     | Multicast
     | ReceiveMulticast
     | PassLatch

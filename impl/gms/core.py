@@ -33,10 +33,12 @@ from .events import (
     Effect,
     Event,
     Finish,
+    GoneOn,
     InstallView,
     Leave,
     Out,
     Prepared,
+    ProposeMerged,
     ReceiveAlive,
     ReceiveExcluded,
     ReceiveInstall,
@@ -70,6 +72,7 @@ class Gms(Leader):
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             ReceiveJoin: self._receive_join,
             ReceiveLeave: self._receive_leave,
+            GoneOn: self._gone_on,
             Suspect: self._suspect,
             Trust: self._trust,
             RequestTransfer: self._request_transfer,
@@ -79,6 +82,7 @@ class Gms(Leader):
             ReceiveNewView: self._receive_new_view,
             ReceiveViewAck: self._receive_view_ack,
             InstallView: self._install_view,
+            ProposeMerged: self._propose_merged,
             ReceiveInstall: self._receive_install,
             ReceiveJoinRsp: self._receive_join_rsp,
             ReceiveNotJoined: self._receive_not_joined,
@@ -116,7 +120,7 @@ class Gms(Leader):
 
     def _receive_new_view(self, event: ReceiveNewView) -> list[Effect]:
         """NEW_VIEW: hold the view ready."""
-        sender, view = event
+        sender, view, merged = event
         self._guard("ReceiveNewView", "Running(n)", self.running, self.status)
         assert self.view is not None
         if self.repairs.flush and (sender != self.promised or sender in self.gone):
@@ -125,24 +129,14 @@ class Gms(Leader):
         ack = SendViewAck(sender, number)
         if number <= mine:
             return [ack] if view.id == self.view.id else []
-        if self.me not in view.members or number > mine + 1:
+        if merged and self.me not in view.members:
+            return []  # of a side that is not this member's
+        if self.me not in view.members or (number > mine + 1 and not merged):
             return self._out(sender, view)
         if self.repairs.install_when == "held":
             self.held = (view,)
             return [ack]
         return [*self._install(view), ack]
-
-    def receive_merged_view(self, sender: Address, view: View) -> list[Effect]:
-        """NEW_VIEW with a merged view, whose number may skip some: hold it ready."""
-        self._guard("ReceiveNewView", "Running(n)", self.running, self.status)
-        assert self.view is not None
-        if sender != self.promised or sender in self.gone or self.me not in view.members:
-            return []
-        ack = SendViewAck(sender, view.id.counter)
-        if view.id.counter <= self.view.id.counter:
-            return [ack] if view.id == self.view.id else []
-        self.held = (view,)
-        return [ack]
 
     def _receive_install(self, event: ReceiveInstall) -> list[Effect]:
         """INSTALL: all survivors hold the view: install it, and acknowledge that."""

@@ -84,9 +84,25 @@ class Suspended(NamedTuple):
 
 
 class ReceiveNewView(NamedTuple):
-    """NEW_VIEW: the leader proposes the next view."""
+    """NEW_VIEW: the leader proposes the next view; the number of a merged one may skip some."""
 
     sender: Address
+    view: View
+    merged: bool = False
+
+
+class GoneOn(NamedTuple):
+    """A member is in a later view, without this process: groups that merge go on apart."""
+
+    member: Address
+
+
+class ProposeMerged(NamedTuple):
+    """MERGE2: the side, which is suspended, is to install this view.
+
+    `view.joiners` are the members of the other sides, which their own leaders look after.
+    """
+
     view: View
 
 
@@ -153,6 +169,8 @@ Event: TypeAlias = (
     | ReceivePrepare
     | Suspended
     | ReceiveNewView
+    | GoneOn
+    | ProposeMerged
     | ReceiveViewAck
     | InstallView
     | ReceiveInstall

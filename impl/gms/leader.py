@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from raincheck.impl.messages import Address, View
+from raincheck.impl.messages import Address
 
 from .events import (
     BeginChange,
     Effect,
     Finish,
+    GoneOn,
     InstallView,
+    ProposeMerged,
     ReceiveJoin,
     ReceiveLeave,
     ReceiveViewAck,
@@ -53,6 +55,13 @@ class Leader(Local):
         self._guard("ReceiveLeave", "Running(n)", self.running, self.status)
         if event.sender in self.members:
             self._is_gone(event.sender)
+        return []
+
+    def _gone_on(self, event: GoneOn) -> list[Effect]:
+        """A member has gone on without this one, which takes it for gone as if it had left."""
+        self._guard("GoneOn", "Running(n)", self.running, self.status)
+        if event.member in self.members:
+            self._is_gone(event.member)
         return []
 
     def _suspect(self, event: Suspect) -> list[Effect]:
@@ -128,13 +137,11 @@ class Leader(Local):
             effects[:0] = self._install(view)
         return effects
 
-    def propose_merged(self, view: View) -> list[Effect]:
-        """MERGE2: the side, which is suspended, is to install this view (R6 of `Merge2.tla`).
-
-        `view.joiners` are the members of the other sides, which their own leaders look after.
-        """
+    def _propose_merged(self, event: ProposeMerged) -> list[Effect]:
+        """MERGE2: the side installs a merged view (R6 of `Merge2.tla`)."""
+        view = event.view
         idle = self.phase == "finishing" and not self.waiting
-        self._guard("ReceiveInstallMergeView", "a side is suspended", idle, self.phase)
+        self._guard("ProposeMerged", "a side is suspended", idle, self.phase)
         self.phase = "installing"
         self.proposal = view
         return self._propose(m for m in view.members if m not in {*view.joiners, *self.gone})

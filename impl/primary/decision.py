@@ -37,6 +37,11 @@ class Repairs:
     """The votes of a primary view are those of its time."""
 
 
+MOST = 32
+"""A member that keeps so many attempts attempts nothing more until it knows of one what became of
+it: what is kept, and told in each view, is bounded."""
+
+
 class Decision(NamedTuple):
     """What follows from the INFOs of a view."""
 
@@ -61,7 +66,8 @@ def decide(view: ViewId, infos: Collection[Info], expected: int, repairs: Repair
     if repairs.remembers:
         base |= since
     continues = bool(base) and all(_counts(each, infos, repairs) for each in base)
-    if not continues and not _founds(infos, last, expected, repairs):
+    full = any(len(info.attempts & since) >= MOST for info in infos)
+    if full or not (continues or _founds(infos, last, expected, repairs)):
         return Decision(None, last, since)
     newest = latest(base) if continues else None
     known = [*attempted, *([last] if last else ())]

@@ -7,20 +7,25 @@ order: the core is handed all of a kind at once.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
-from raincheck.impl.messages import Address, ViewId
+from msgspec import Meta
+
+from raincheck.impl.messages import Address, Count, ViewId
+
+Votes: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000)]
+"""How many votes a member has."""
 
 
 class Session(NamedTuple):
     """A primary view, formed or only attempted."""
 
-    number: int
+    number: Count
     """One more than that of every primary view and attempt that its members remembered."""
     view: ViewId
     history: ViewId
     """The id of the view that founded its history."""
-    votes: tuple[tuple[Address, int], ...]
+    votes: Annotated[tuple[tuple[Address, Votes], ...], Meta(min_length=1, max_length=1024)]
     """Its members, by address, with their votes."""
 
 

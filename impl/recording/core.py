@@ -4,7 +4,8 @@
 costs anything. It only looks: what the core does and returns is the same with and without it.
 
 Messages carry nothing for its sake. In a FIFO channel both ends count; a datagram's contents are
-its name.
+its name. Members that a partition has parted, and a merge has brought together, have a new channel:
+what was under way in the old one is lost.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ class Recorder:
         constants: Record | None = None,
         real: bool = False,
         traced: Collection[str] = (),
+        merges: bool = False,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """With a clock each record has its time, for information only.
 
         `real`: the records are those of the protocol's `Binding.real`. `traced`: all protocols
-        that are recorded of this process, where they are several.
+        that are recorded of this process, where they are several. `merges`: groups of this name
+        merge, and number their views alike until they do.
         """
         self._clock = clock
         self._real = {"real": True} if real else {}
@@ -48,11 +51,16 @@ class Recorder:
         self._nodes = sorted({*nodes, me.node})
         self._constants = constants or {}
         self._traced = {"traced": sorted(traced)} if traced else {}
+        self._merges = {"merges": True} if merges else {}
         self._who = {"run": run, "node": me.node, "incarnation": me.incarnation}
         self._common = described.ordered({**self._who, "protocol": described.protocol})
         self._index = 0
         self._before: Record | None = None
         self._given: Record = {}
+        self._beside: frozenset[Address] = frozenset()
+        self._since: dict[Address | None, int] = {}
+        """Where groups merge: the number of the view with which each process came into this one's.
+        """
         self._sent: dict[tuple[str, Address | None], int] = {}
         self._received: dict[tuple[str, Address | None], int] = {}
 
@@ -61,6 +69,7 @@ class Recorder:
         if self._before is not None:
             return
         self._before = self._described.variables(core)
+        self._meet(core)
         self._write(
             {
                 "kind": "header",
@@ -68,6 +77,7 @@ class Recorder:
                 **self._common,
                 "nodes": self._nodes,
                 **self._traced,
+                **self._merges,
                 "constants": self._constants,
                 **self._described.opening(core, self._before),
                 **self._real,
@@ -111,6 +121,7 @@ class Recorder:
         if self._clock is not None:
             record["at"] = round(self._clock(), 6)
         self._write(record)
+        self._meet(core)
 
     def _changed(self, core: Any, event: Any, effects: Sequence[Any]) -> Record:
         parts = self._described.parts(core, event, effects)
@@ -154,9 +165,19 @@ class Recorder:
             return [parcel.message, *ends, *short]
         if parcel.place is not None:
             return [parcel.channel, *ends, parcel.place]
-        key = (parcel.channel, parcel.other)
+        since = self._since.get(parcel.other)
+        channel = parcel.channel if since is None else f"{parcel.channel} {since}"
+        key = (channel, parcel.other)
         counts[key] = counts.get(key, 0) + 1
-        return [parcel.channel, *ends, counts[key]]
+        return [channel, *ends, counts[key]]
+
+    def _meet(self, core: Any) -> None:
+        """Where groups merge, note who has come into this process's view."""
+        if self._merges and (members := frozenset(getattr(core, "members", ()))) != self._beside:
+            if new := members - self._beside:
+                number = core.view if isinstance(core.view, int) else core.view.id.counter
+                self._since |= dict.fromkeys(new, number)
+            self._beside = members
 
 
 def attach(core: Any, recorder: Recorder) -> None:

@@ -34,9 +34,13 @@ def sequencer_recorder(
     nodes: Collection[str],
     write: Callable[[Record], None],
     traced: Collection[str] = (),
+    *,
+    merges: bool = False,
 ) -> Recorder:
-    """Return the recorder of a member's SEQUENCER; `traced`: all that is recorded."""
-    return Recorder(SequencerForm(), run, me, nodes, write, traced=traced)
+    """Return the recorder of a member's SEQUENCER; `traced`: all that is recorded; `merges`:
+    groups of this name merge.
+    """
+    return Recorder(SequencerForm(), run, me, nodes, write, traced=traced, merges=merges)
 
 
 class SequencerForm(UsualForm):

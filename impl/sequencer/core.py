@@ -20,6 +20,8 @@ from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address, Digest, Payloads, Run, Table, View
 
 from .events import (
+    Acknowledge,
+    Announce,
     Data,
     Deliver,
     Effect,
@@ -30,15 +32,20 @@ from .events import (
     JoinRsp,
     Leave,
     Multicast,
+    ReceiveAck,
     ReceiveData,
     ReceiveForward,
+    ReceiveSafe,
     Resend,
     Send,
+    SendAck,
     SendForward,
     SendJoinRsp,
+    SendSafe,
     Stabilise,
     Stop,
 )
+from .held import Held
 from .own_messages import Own, intervals, remove
 
 __all__ = ["Own", "Repairs", "Sequencer", "intervals"]
@@ -59,6 +66,8 @@ class Repairs:
     prune_table: bool = True
     drain_on_leave: bool = True
     from_members: bool = True
+    delivery: str = "agreed"
+    """No repair but the group's choice: "agreed" or "safe"."""
 
 
 class Sequencer:
@@ -78,6 +87,10 @@ class Sequencer:
         self.resend: deque[Own] = deque()
         self.received_table: dict[Address, int] = {}
         self.early: list[Forward] = []
+        self.held = Held()
+        self.told = 0
+        self.heard: dict[Address, int] = {}
+        self.announced = 0
         self.position: dict[Address, int] = {}
         self.multicasts = 0  # messages in this member's own stream
         self.forwards: dict[Address, int] = {}  # messages sent in each FORWARD channel
@@ -88,6 +101,10 @@ class Sequencer:
             ReceiveForward: self._receive_forward,
             ReceiveData: self._receive_data,
             Stabilise: self._stabilise,
+            Acknowledge: self._acknowledge,
+            ReceiveAck: self._receive_ack,
+            Announce: self._announce,
+            ReceiveSafe: self._receive_safe,
             InstallView: self._install_view,
             Join: self._join,
             Resend: self._resend,
@@ -123,7 +140,28 @@ class Sequencer:
     @property
     def in_flight(self) -> int:
         """Own messages sent and not yet delivered."""
-        return self.seqno - self.received_table.get(self.me, 0)
+        return self.seqno - self.received_table.get(self.me, 0) + self.held.count_of(self.me)
+
+    @property
+    def bytes_in_flight(self) -> int:
+        """The payload bytes of these messages."""
+        return self.pending_bytes + self.held.bytes_of(self.me)
+
+    @property
+    def safe_now(self) -> int:
+        """How much of this coordinator's stream all members of its view are known to have."""
+        places = [self.heard.get(each, 0) for each in self.members if each != self.me]
+        return min([self.position.get(self.me, 0), *places])
+
+    @property
+    def received(self) -> int:
+        """How much of its coordinator's stream has arrived here."""
+        return self.position.get(self.members[0], 0) if self.members else 0
+
+    @property
+    def unacknowledged(self) -> int:
+        """How much of its coordinator's stream has arrived here that was not acknowledged."""
+        return self.received - self.told
 
     # ------------------------------------------------------------------ the handlers
 
@@ -178,10 +216,56 @@ class Sequencer:
         if last <= known:
             return []
         self.received_table[sender] = last
+        place, payloads = data.position, data.payloads
         if first <= known:  # the first ones were delivered before
-            fresh = Run(sender, known + 1, last - known)
-            return [Deliver(fresh, self.view, data.payloads.part(known + 1 - first, fresh.size))]
-        return [Deliver(run, self.view, data.payloads)]
+            run = Run(sender, known + 1, last - known)
+            place, payloads = place + known + 1 - first, payloads.part(known + 1 - first, run.size)
+        if repairs.delivery == "safe":
+            self.held.append(place, run, payloads)
+            return []
+        return [Deliver(run, self.view, payloads)]
+
+    def _acknowledge(self, _event: Acknowledge) -> list[Effect]:
+        """Safe delivery: the coordinator learns what has been received here."""
+        self._guard_safe("Acknowledge")
+        self._guard("Acknowledge", "~IsCoordinator(n)", not self.is_coordinator, self.members)
+        self._guard("Acknowledge", "at > told[n]", self.unacknowledged > 0, self.told)
+        self.clock += 1
+        self.told = self.received
+        return [SendAck(self.members[0], self.told, self.clock)]
+
+    def _receive_ack(self, event: ReceiveAck) -> list[Effect]:
+        """The acknowledgement of a member arrives; it covers those before it."""
+        sender, place, clock = event
+        self._guard_safe("ReceiveAck")
+        self._guard("ReceiveAck", "n # s", sender != self.me, sender)
+        self._guard("ReceiveAck", "IsCoordinator(n)", self.is_coordinator, self.members)
+        inside, known = sender in self.members, self.heard.get(sender, 0)
+        self._guard("ReceiveAck", "Address(s) in Members(CurrentView(n))", inside, sender)
+        self._guard("ReceiveAck", "told[s] > Acknowledged(n, Address(s))", place > known, known)
+        self.clock = max(self.clock, clock) + 1
+        self.heard[sender] = place
+        return []
+
+    def _announce(self, _event: Announce) -> list[Effect]:
+        """Safe delivery: all learn what every member of the view has received."""
+        self._guard_safe("Announce")
+        self._guard("Announce", "IsCoordinator(n)", self.is_coordinator, self.members)
+        safe = self.safe_now
+        self._guard("Announce", "all > announced[n]", safe > self.announced, safe)
+        self.clock += 1
+        self.announced = safe
+        return [SendSafe(safe, self.clock)]
+
+    def _receive_safe(self, event: ReceiveSafe) -> list[Effect]:
+        """The coordinator's announcement arrives: what it covers is delivered."""
+        coordinator, place, clock = event
+        self._guard_safe("ReceiveSafe")
+        of_view = coordinator in self.members[:1]
+        self._guard("ReceiveSafe", "Coordinator(CurrentView(n)) = Address(c)", of_view, coordinator)
+        self._guard("ReceiveSafe", "covered # {}", self.held.covers(place), place)
+        self.clock = max(self.clock, clock) + 1
+        return self._released(place)
 
     def _stabilise(self, event: Stabilise) -> list[Effect]:
         """All members of the view have delivered own messages: the design that keeps them so long.
@@ -214,11 +298,15 @@ class Sequencer:
             self.resend = deque(self.forward_table)
         waiting = [forward for forward in self.early if forward.view == number]
         self.early = [forward for forward in self.early if forward.view > number]
+        passed = self._released(None)  # all survivors have it
         self.view, self.members = number, members
+        self.heard.clear()
+        self.told = self.received if repairs.delivery == "safe" else 0
         if not self.is_coordinator:
-            return []
+            return passed
         rsp = JoinRsp(view, self._join_table(), self._digest(), self.clock)
-        effects: list[Effect] = [
+        effects = passed
+        effects += [
             self._multicast(f.messages, f.payloads) for f in waiting if self._may_forward(f)
         ]
         effects += [SendJoinRsp(joiner, rsp) for joiner in view.joiners if joiner != self.me]
@@ -235,13 +323,17 @@ class Sequencer:
     def merge(self, event: InstallView, table: Table, digest: Digest, clock: int) -> list[Effect]:
         """MERGE2: install a merged view, whose number may skip some.
 
-        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them.
+        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them. If
+        another side has delivered more of this one's messages, they are not sent again.
         """
+        passed = self._released(None)  # in this side's old view
         self.view = event.view.id.counter - 1
         self.clock = max(self.clock, clock)
-        self.received_table |= dict(table)
+        for member, last in table:
+            self.received_table[member] = max(last, self.received_table.get(member, 0))
+        self._forget(1, self.received_table.get(self.me, 0))
         self.position |= dict(digest.entries)
-        return self._install_view(event)
+        return passed + self._install_view(event)
 
     def _join(self, event: Join) -> list[Effect]:
         """JOIN_RSP arrives: the joiner is a member."""
@@ -252,6 +344,7 @@ class Sequencer:
         self.view, self.members = rsp.view.id.counter, rsp.view.members
         self.received_table = dict(rsp.table)
         self.position = dict(rsp.digest.entries)
+        self.told = self.received if self.repairs.delivery == "safe" else 0
         return []
 
     def _resend(self, event: Resend) -> list[Effect]:
@@ -282,16 +375,27 @@ class Sequencer:
             self._guard("Stop", "all have received all of my stream", event.drained, False)
         self.clock += 1
         self.status = "left"
-        self.view = self.seqno = self.pending_bytes = 0
+        self.view = self.seqno = self.pending_bytes = self.told = self.announced = 0
         self.members = ()
         self.forward_table.clear()
         self.resend.clear()
         self.received_table.clear()
         self.early.clear()
+        self.held.clear()
+        self.heard.clear()
         self.position.clear()
         return []
 
     # ------------------------------------------------------------------ their parts
+
+    def _released(self, place: int | None) -> list[Effect]:
+        """Deliver what is held up to that place of the stream, all of it if there is none."""
+        return [Deliver(run, self.view, load) for run, load in self.held.taken(place)]
+
+    def _guard_safe(self, action: str) -> None:
+        wanted = self.repairs.delivery
+        self._guard(action, 'Delivery = "safe"', wanted == "safe", wanted)
+        self._guard(action, "status", self.running, self.status)
 
     def _forget(self, first: int, last: int) -> None:
         """Take own messages out of forward_table, and out of what is to be resent."""

@@ -76,6 +76,30 @@ class Stabilise(NamedTuple):
     seqno: int
 
 
+class Acknowledge(NamedTuple):
+    """Safe delivery: say how much of the coordinator's stream has been received here."""
+
+
+class ReceiveAck(NamedTuple):
+    """ACK arrives: `sender` has received this member's stream up to `place`."""
+
+    sender: Address
+    place: int
+    clock: int = 0
+
+
+class Announce(NamedTuple):
+    """Safe delivery: say what all members of the view have received."""
+
+
+class ReceiveSafe(NamedTuple):
+    """SAFE arrives: all members have received the coordinator's stream up to `place`."""
+
+    coordinator: Address
+    place: int
+    clock: int = 0
+
+
 class InstallView(NamedTuple):
     """The membership installs the next view."""
 
@@ -106,7 +130,19 @@ class Stop(NamedTuple):
 
 
 Event: TypeAlias = (
-    Send | ReceiveForward | ReceiveData | Stabilise | InstallView | Join | Resend | Leave | Stop
+    Send
+    | ReceiveForward
+    | ReceiveData
+    | Stabilise
+    | Acknowledge
+    | ReceiveAck
+    | Announce
+    | ReceiveSafe
+    | InstallView
+    | Join
+    | Resend
+    | Leave
+    | Stop
 )
 
 # ------------------------------------------------------------------ effects
@@ -140,4 +176,19 @@ class Deliver(NamedTuple):
     payloads: Payloads
 
 
-Effect: TypeAlias = SendForward | Multicast | SendJoinRsp | Deliver
+class SendAck(NamedTuple):
+    """Tell the coordinator how much of its stream has been received; it may be lost."""
+
+    to: Address
+    place: int
+    clock: int
+
+
+class SendSafe(NamedTuple):
+    """Tell the other members what all have received of this one's stream; it may be lost."""
+
+    place: int
+    clock: int
+
+
+Effect: TypeAlias = SendForward | Multicast | SendJoinRsp | Deliver | SendAck | SendSafe

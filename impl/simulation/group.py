@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, View, ViewId
@@ -37,6 +38,7 @@ from raincheck.impl.stack.reports import (
     Left,
     OtherGroup,
     Outgoing,
+    PrimaryChange,
     Report,
     Requested,
     Stopped,
@@ -91,6 +93,8 @@ class Simulator(Network, VirtualTime):
         """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
         """The factory of the application of each life of a node."""
+        self.settings: dict[str, dict[str, Any]] = {}
+        """Settings that only the next life of a node has, by its name."""
         self.on_request: Callable[[Node, Requested], None] = lambda _node, _requested: None
         """Called with each call that a node is asked to answer."""
         self._recorder = recorder
@@ -135,7 +139,12 @@ class Simulator(Network, VirtualTime):
         hosts = tuple(n.endpoint for n in self.nodes.values() if n.name != name)
         stack = Stack(
             address,
-            replace(self._config, initial_hosts=hosts, sums=not self.sealings.keys(name)),
+            replace(
+                self._config,
+                initial_hosts=hosts,
+                sums=not self.sealings.keys(name),
+                **self.settings.pop(name, {}),
+            ),
             seed=self._seed * 1000 + len(self._by_endpoint),
             recorder=self._recorder(address),
             repairs=self.repairs,
@@ -343,6 +352,8 @@ class Simulator(Network, VirtualTime):
                 self._on_batch(node, report)
             case ViewInstalled(view):
                 node.views.append(view)
+            case PrimaryChange():
+                node.primaries.append(report)
             case Requested():
                 node.requested.append(report)
                 self.on_request(node, report)

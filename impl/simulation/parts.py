@@ -9,7 +9,7 @@ from typing import NamedTuple
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import Address, Endpoint, Run, View
 from raincheck.impl.sealing.sealing import Sealing
-from raincheck.impl.stack.reports import CallOver, Dropped, Requested
+from raincheck.impl.stack.reports import CallOver, Dropped, PrimaryChange, Requested
 from raincheck.impl.stack.stack import Stack
 
 from .application import Application
@@ -49,6 +49,8 @@ class Node:
     requested: list[Requested] = field(default_factory=list)
     calls: list[CallOver] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
+    primaries: list[PrimaryChange] = field(default_factory=list)
+    """What it was told of its views: which are primary."""
     left: str | None = None
     suspected: list[Address] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)

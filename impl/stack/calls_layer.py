@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Address, Payloads, Run
+from raincheck.impl.messages import Address, Frame, Payloads, Run
 from raincheck.impl.sequencer.events import Deliver
 
 from .calls import Calls, Replies
 from .frames import ReplyFrame, RequestFrame, cut, decode, encode
 from .layer import Ground, Layer
-from .passing import Discarded, Found, Install, Joined, ToAll, ToMember
+from .passing import Discarded, Found, Install, Joined, Skipped, ToAll, ToMember
 from .reports import CallOver, Requested
 
 DISCARDED = "it was being given the group's state, which contains the call"
@@ -79,6 +79,8 @@ class CallsLayer(Layer):
         match event:
             case Discarded(run, view, payloads):
                 self._discard(run, view, payloads, now)
+            case Skipped(payloads):
+                self._skip(payloads)
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 self._members = placed.view.members
@@ -139,6 +141,13 @@ class CallsLayer(Layer):
             if isinstance(frame, RequestFrame):
                 reason = DISCARDED.encode()
                 self.reply(run.sender, frame.number, view, reason, now, failed=True)
+
+    def _skip(self, payloads: Payloads) -> None:
+        """End this member's calls that others have taken in another view, and answered there."""
+        for content in payloads.unpack() if payloads.framed else ():
+            frame = decode(content) if type(content) is Frame else None
+            if isinstance(frame, RequestFrame):
+                self._report(self._calls.delivered(frame.number, 0, ()))
 
     def _report(self, over: Sequence[int]) -> None:
         for number in over:

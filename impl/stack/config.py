@@ -18,6 +18,10 @@ PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
 MERGES = ("leave", "callback", "state")
 """What may become of two groups that meet."""
 
+DELIVERIES = ("agreed", "safe")
+"""When a message in the order of all is delivered."""
+MOST_VOTES = 1_000_000
+
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "lan": {},
     "fast": {"heartbeat": 0.05, "suspect_after": 0.3, "verify_after": 0.1},
@@ -61,6 +65,24 @@ class StackConfig:
     one of the two gives way, and its members leave; "callback", they merge, and the application
     sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
     one that does. All members need the same."""
+    delivery: str = "agreed"
+    """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
+    every member of the view has received it, so that not even a member that crashes has delivered
+    what a survivor never does. All members need the same."""
+    primary: str | None = None
+    """Which side of a partition goes on: None, each for itself; "majority", the one whose view is
+    primary, and nobody else delivers anything. All members need the same, and the same
+    `expected_votes`; it needs an `on_merge` other than "leave"."""
+    expected_votes: int = 0
+    """With `primary`: how many votes there are altogether. The first primary view needs all."""
+    votes: int = 1
+    """With `primary`: how many of them this member has."""
+    tie_breaker: bool = True
+    """With `primary`: whether of two halves the one with the smallest address goes on, instead of
+    neither. All members need the same."""
+    found: bool = False
+    """With `primary`: an operator says that no other process goes on, so that a majority of
+    `expected_votes` may begin a new history."""
     admit: Admit | None = None
     """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
     address must be in, or a function of its name and endpoint. None: everybody."""
@@ -145,7 +167,23 @@ class StackConfig:
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
-        return f"{PROTOCOLS} {sizes} on_merge={self.on_merge}"
+        words = [PROTOCOLS, sizes, f"on_merge={self.on_merge}", *self._primacy()]
+        return " ".join([*words, f"delivery={self.delivery}"])
+
+    @property
+    def merging(self) -> str:
+        """What groups that are to merge must have in common, `on_merge` first; "leave" alone."""
+        if self.on_merge == "leave":
+            return self.on_merge
+        safe = [] if self.delivery == DELIVERIES[0] else [f"delivery={self.delivery}"]
+        return " ".join([self.on_merge, *self._primacy(), *safe])
+
+    def _primacy(self) -> list[str]:
+        """Return what members must have in common to know which view is primary."""
+        if self.primary is None:
+            return []
+        ties = [] if self.tie_breaker else ["tie_breaker=no"]
+        return [f"primary={self.primary}", f"expected_votes={self.expected_votes}", *ties]
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
@@ -174,11 +212,20 @@ class StackConfig:
             raise ConfigError(
                 f"on_merge is {self.on_merge!r}; choose one of {', '.join(map(repr, MERGES))}"
             )
-        if self.on_merge != "leave" and self.open_latch_after is not None:
+        if self.delivery not in DELIVERIES:
             raise ConfigError(
-                "groups are merged by virtual synchrony, which open_latch_after gives up; "
-                "leave one of them out"
+                f"delivery is {self.delivery!r}; choose one of {', '.join(map(repr, DELIVERIES))}"
             )
+        for needs, what in (
+            (self.on_merge != "leave", "groups are merged by"),
+            (self.delivery == "safe", "safe delivery rests on"),
+        ):
+            if needs and self.open_latch_after is not None:
+                raise ConfigError(
+                    f"{what} virtual synchrony, which open_latch_after gives up; "
+                    f"leave one of them out"
+                )
+        self._check_primary()
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
         for name in (
@@ -215,4 +262,31 @@ class StackConfig:
             raise ConfigError(
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
                 f"({self.heartbeat}), or every late sign of life is a suspicion"
+            )
+
+    def _check_primary(self) -> None:
+        if self.primary is None:
+            others = (self.expected_votes, self.votes, self.tie_breaker, self.found)
+            if others != (0, 1, True, False):
+                raise ConfigError(
+                    "expected_votes, votes, tie_breaker and found are for groups with "
+                    "primary='majority'"
+                )
+            return
+        if self.primary != "majority":
+            raise ConfigError(f"primary is {self.primary!r}; choose 'majority', or None")
+        if not 1 <= self.expected_votes <= MOST_VOTES:
+            raise ConfigError(
+                f"expected_votes is {self.expected_votes}; say with primary= how many votes all "
+                f"members have together, 1 to {MOST_VOTES}"
+            )
+        if not 1 <= self.votes <= self.expected_votes:
+            raise ConfigError(
+                f"votes is {self.votes}; it must be between 1 and expected_votes "
+                f"({self.expected_votes})"
+            )
+        if self.on_merge == "leave":
+            raise ConfigError(
+                "primary= needs on_merge='state' or 'callback': with 'leave' a side would leave "
+                "that others need for a majority"
             )

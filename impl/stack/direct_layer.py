@@ -108,7 +108,7 @@ class DirectLayer(Layer):
         self._waits = False  # whether messages may wait to be taken
         self._early: list[Taken] = []  # of members of a view that is not installed here yet
         self._partial: dict[Address, _Partial] = {}
-        self._parting: list[Deliver] = []  # of members that are gone, until the state is here
+        self._parting: list[Deliver] = []  # taken, and held until the state is here
         self._view = 0
         self._members: tuple[Address, ...] = ()  # of the view that is installed here
 
@@ -163,7 +163,8 @@ class DirectLayer(Layer):
 
     @property
     def _held(self) -> bool:
-        return self.ground.stateless or bool(self.ground.holding)
+        ground = self.ground
+        return ground.stateless or bool(ground.not_primary) or bool(ground.holding)
 
     @property
     def unsent(self) -> bool:
@@ -191,7 +192,7 @@ class DirectLayer(Layer):
             return
         match event:
             case Ending():
-                while self.membership.running and self._take_next(now):
+                while self.membership.running and self._take_next(now, for_good=True):
                     pass
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
@@ -222,7 +223,8 @@ class DirectLayer(Layer):
         if self._parting and not self._held:
             parting, self._parting, taken = self._parting, [], True
             for each in parting:
-                self.above.up(each, now)
+                here = each.messages.sender in self._members
+                self.above.up(each._replace(view=self._view) if here else each, now)
         while self._waits and not self._held and not self._early:
             if not self._take_next(now):
                 self._waits = False
@@ -230,10 +232,15 @@ class DirectLayer(Layer):
                 taken = True
         return taken
 
-    def _take_next(self, now: float) -> bool:
-        """Take the next message off the lane; return whether there was one."""
+    def _take_next(self, now: float, *, for_good: bool = False) -> bool:
+        """Take the next message off the lane; return whether there was one.
+
+        `for_good`: members are gone; what they have sent is lost if the view is not primary.
+        """
         taken = self.pull(MESSAGES, now)
-        if taken is not None:
+        if taken is not None and for_good and self.ground.not_primary:
+            self.counters["not_primary"] += 1
+        elif taken is not None:
             self._take(taken, now)
         return taken is not None
 
@@ -311,7 +318,7 @@ class DirectLayer(Layer):
 
     def _pass_on(self, source: Address, payloads: Payloads, now: float) -> None:
         message = Deliver(Run(source, 0, payloads.count), self._view, payloads)
-        if self.ground.stateless:
+        if self.ground.stateless or self.ground.not_primary:
             self._parting.append(message)
         else:
             self.above.up(message, now)

@@ -40,6 +40,7 @@ from raincheck.impl.flush.events import (
     Suspend,
     Suspended,
     TakeDigest,
+    Yield,
     arrival,
 )
 from raincheck.impl.messages import Address
@@ -69,6 +70,7 @@ class FlushLayer(Layer):
         """Whether the application has a block() to be called."""
         self._quiet = True
         self._newcomer = False  # the flush that has admitted this member may still be on
+        self._others: frozenset[Address] = frozenset()  # of the other sides, which flush them
         self._returned = False  # block() has returned, and BlockOk is still to be handed in
         self._phase: tuple[object, ...] = ()  # what the requester waits for
         self._patience_at = NEVER
@@ -86,13 +88,14 @@ class FlushLayer(Layer):
             case Mail(source, body) if isinstance(body, FlushBody):
                 self._do(arrival(source, body), now)
                 if self.core.asked is not None and self.core.flush != self.core.asked:
-                    self.core.yields()  # this member's side has become a part of another group
+                    self._do(Yield(), now)  # its side has become a part of another group
             case Fetched(fetches):
                 if self.core.fetching == fetches:
                     self._do(Reconciled(), now)
             case Suspend():
                 if self.core.asked is not None:
-                    self.core.yields()  # of a merge that this view change goes on from
+                    self._do(Yield(), now)  # of a merge that this view change goes on from
+                self._others = frozenset()
                 self._do(event, now)
             case Resume():
                 self._resume(event, now)
@@ -100,9 +103,9 @@ class FlushLayer(Layer):
                 self._do(event, now)
                 self.above.up(event, now)
             case Install(placed):
-                if placed.sides:
-                    self.core.skip_to(placed.view.id.counter - 1)
-                self._do(InstallView(placed.view.id.counter, placed.view.members), now)
+                view, merged = placed.view, bool(placed.sides)
+                self._others = frozenset(view.joiners if merged else ())
+                self._do(InstallView(view.id.counter, view.members, merged), now)
                 self.above.up(event, now)
             case Found() | Joined():
                 view = (event.rsp if isinstance(event, Joined) else event).placed.view
@@ -117,7 +120,7 @@ class FlushLayer(Layer):
         core, fid = self.core, self.core.asked
         if fid is None:
             return  # another member's flush has taken its place
-        known = {*core.participants, *core.suspects}
+        known = {*core.participants, *core.suspects, *self._others}
         joiners = [member for member in core.members if member not in known]
         self._do(event, now)
         for member in joiners:

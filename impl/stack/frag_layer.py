@@ -33,7 +33,7 @@ from raincheck.impl.wire.datagrams import HEADROOM
 
 from .frames import FRAGMENT_HEAD, FragmentFrame, GivenUpFrame, cut, decode, encode
 from .layer import Ground, Layer
-from .passing import Found, Install, Joined, ToAll
+from .passing import Found, Install, Joined, Skipped, ToAll
 
 _AHEAD = 2
 """The bundles of fragments that wait in the send buffer at a time."""
@@ -66,6 +66,7 @@ class FragLayer(Layer):
         self._turns: deque[int] = deque()  # those of them with fragments to send
         self._last = 0
         self._kept: dict[tuple[Address, int], _Kept] = {}
+        self._skipping = False  # whether what is taken is not to be delivered here
         self._place: tuple[int, int] = (0, 0)  # the seqno and the view of what is being taken
 
     # ------------------------------------------------------------------ sending
@@ -156,6 +157,9 @@ class FragLayer(Layer):
                 self.above.up(event, now)
             return
         match event:
+            case Skipped(payloads):
+                self._skip(payloads, now)
+                return
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 (number, _), members, joiners = placed.view
@@ -164,6 +168,14 @@ class FragLayer(Layer):
                 self._turns = deque(again)
                 self.stirred = bool(self._waiting or again)
         self.above.up(event, now)
+
+    def _skip(self, payloads: Payloads, now: float) -> None:
+        """Take fragments of this member that others have; what they complete is over here, too."""
+        self._skipping = True
+        for content in payloads.unpack() if payloads.framed else ():
+            if type(content) is Frame:
+                self._take_frame(self.me, content, now)
+        self._skipping = False
 
     def _take(self, run: Run, view: int, payloads: Payloads, now: float) -> None:
         """Take the fragments of a run; all else goes on."""
@@ -194,6 +206,9 @@ class FragLayer(Layer):
 
     def _pass_on(self, sender: Address, payloads: Payloads, now: float) -> None:
         """Pass one message up, in the present place."""
+        if self._skipping:
+            self.above.up(Skipped(payloads), now)
+            return
         seqno, view = self._place
         self.above.up(Delivered(Run(sender, seqno, 1), view, payloads), now)
 

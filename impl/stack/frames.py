@@ -1,4 +1,4 @@
-"""The frames in a run of messages: what the layers above SEQUENCER say to each other among them.
+"""The frames in a run of messages: what layers say to each other among them.
 
 A frame is a content whose first byte says its kind; `Payloads` marks it, so that what an
 application sends is never taken for one.
@@ -13,10 +13,14 @@ from typing import NamedTuple, TypeAlias
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Frame, Payloads, Run
 
-_FRAGMENT, _GIVEN_UP, _REQUEST, _REPLY = range(4)
+_FRAGMENT, _GIVEN_UP, _REQUEST, _REPLY, _INFO, _ATTEMPT = range(6)
 _HEAD = struct.Struct(">B?QQII")
 _NUMBER = struct.Struct(">BQ")
 _REPLY_HEAD = struct.Struct(">BQQ?")
+_INFO_HEAD = struct.Struct(">B?")
+
+INFO_HEAD = _INFO_HEAD.size
+"""Bytes in front of a piece of INFO."""
 
 FRAGMENT_HEAD = _HEAD.size
 """Bytes of a fragment's head."""
@@ -55,7 +59,20 @@ class ReplyFrame(NamedTuple):
     content: bytes
 
 
-Known: TypeAlias = FragmentFrame | GivenUpFrame | RequestFrame | ReplyFrame
+class InfoFrame(NamedTuple):
+    """PRIMARY's INFO, or a piece of it; the pieces follow each other up to the `last` one."""
+
+    last: bool
+    content: bytes
+
+
+class AttemptFrame(NamedTuple):
+    """PRIMARY's ATTEMPT."""
+
+
+Known: TypeAlias = (
+    FragmentFrame | GivenUpFrame | RequestFrame | ReplyFrame | InfoFrame | AttemptFrame
+)
 
 
 def encode(frame: Known) -> Frame:
@@ -70,6 +87,10 @@ def encode(frame: Known) -> Frame:
             return Frame(_NUMBER.pack(_REQUEST, number) + content)
         case ReplyFrame(number, view, failed, content):
             return Frame(_REPLY_HEAD.pack(_REPLY, number, view, failed) + content)
+        case InfoFrame(last, content):
+            return Frame(_INFO_HEAD.pack(_INFO, last) + content)
+        case AttemptFrame():
+            return Frame(bytes([_ATTEMPT]))
 
 
 def decode(frame: bytes) -> Known:
@@ -86,6 +107,11 @@ def decode(frame: bytes) -> Known:
             case b"\3":
                 _, number, view, failed = _REPLY_HEAD.unpack_from(frame)
                 return ReplyFrame(number, view, failed, frame[_REPLY_HEAD.size :])
+            case b"\4":
+                _, last = _INFO_HEAD.unpack_from(frame)
+                return InfoFrame(last, frame[_INFO_HEAD.size :])
+            case b"\5" if len(frame) == 1:
+                return AttemptFrame()
     except struct.error as problem:
         raise WireError("malformed", f"frame of {len(frame)} bytes: {problem}") from None
     raise WireError("malformed", f"frame of {len(frame)} bytes that begins with {frame[:1]!r}")

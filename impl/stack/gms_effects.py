@@ -130,7 +130,7 @@ class GmsEffects(Layer):
         here = "here", 0
         leader = self.core.leader or self.me
         place = here if leader == self.me else self.outbox.endpoints.get(leader, here)
-        return Excluded(self.me, to, view, self.config.on_merge, *place)
+        return Excluded(self.me, to, view, self.config.merging, *place)
 
     def _stranger(self, source: Address, body: Body) -> None:
         self.ground.strangers.append((source, type(body).__name__))

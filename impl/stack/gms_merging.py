@@ -9,9 +9,7 @@ Nobody goes on before MERGE2 says so, or before the next view.
 from __future__ import annotations
 
 from raincheck.impl.flush import events as flush
-from raincheck.impl.gms.events import (
-    ReceiveLeave,
-)
+from raincheck.impl.gms.events import GoneOn, ProposeMerged, ReceiveNewView
 from raincheck.impl.messages import Address, View
 from raincheck.impl.wire.headers import (
     NewViewBody,
@@ -60,8 +58,7 @@ class GmsMerging(GmsEffects):
             return  # another member leads the side by now
         self._merging = "installing"
         self._places.learn([placed])
-        self._carry_out(self.core.propose_merged(local(placed, self.me).view), now)
-        self._tell(now)
+        self._do(ProposeMerged(local(placed, self.me).view), now)
 
     def _hold(self, source: Address, body: NewViewBody, now: float) -> None:
         """Hold a view ready that the leader wants to be installed."""
@@ -74,16 +71,14 @@ class GmsMerging(GmsEffects):
         if not placed.sides:
             self._do(arrival(source, body), now)
             return
-        effects = self.core.receive_merged_view(source, placed.view)
-        self._changed()
-        self._carry_out(effects, now)
+        self._do(ReceiveNewView(source, placed.view, merged=True), now)
 
     def apart(self, theirs: View, now: float) -> None:
         """Take those for gone that have gone on in another view, without this member."""
         for member in theirs.members:
             if member in self.core.members and member != self.me:
                 self._departures.note(member, f"it has gone on in {theirs}")
-                self._do(ReceiveLeave(member), now)
+                self._do(GoneOn(member), now)
 
     def _stand_still(self, now: float) -> bool:
         """Tell MERGE2 the cut, once all is delivered; return whether there was something to do.

@@ -26,7 +26,8 @@ from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
 from .other_groups import OtherGroups
 from .passing import Found
-from .sequencer_layer import SequencerLayer
+from .primary_layer import primary_layer
+from .safe_layer import sequencer_layer
 from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
 from .unicast_layer import UnicastLayer
@@ -46,7 +47,8 @@ LAYERS: Kinds = (
     FailureDetection,
     GmsLayer,
     FlushLayer,
-    SequencerLayer,
+    primary_layer,
+    sequencer_layer,
     Merge2Layer,
     FragLayer,
     StateTransferLayer,

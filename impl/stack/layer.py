@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
-from raincheck.impl.messages import Address, Endpoint, Payloads
+from raincheck.impl.messages import Address, Endpoint, Payloads, Table
 from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sequencer.core import Repairs as SequencerRepairs
 from raincheck.impl.sequencer.events import Data
@@ -26,6 +26,7 @@ from raincheck.impl.wire.headers import (
     Lane,
     UnicastHeader,
 )
+from raincheck.impl.wire.primary_bodies import NO_STANDING, Standing
 
 from .bundling import SendBuffer
 from .config import StackConfig
@@ -78,6 +79,12 @@ class Ground:
         """Whether less than a bundle in `buffer` is to wait for more."""
         self.stateless = False
         """Whether the application waits for the state, which comes before all that it is sent."""
+        self.not_primary = ""
+        """Why the view is not primary, and nothing is sequenced or delivered; "" if it is."""
+        self.standing: Callable[[Collection[Address]], Standing] = lambda _there: NO_STANDING
+        """Returns how far the primary views go that this member knows of, if those are there."""
+        self.delivered: Callable[[Collection[Address]], Table] = lambda _there: ()
+        """Returns how far former members, not those, have been delivered in primary views."""
         self.holding: set[str] = set()
         """The names of those for whom deliveries are held up."""
         self.reports: list[Report] = []

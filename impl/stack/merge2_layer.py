@@ -23,6 +23,7 @@ from raincheck.impl.merge2.events import (
     NO_MERGE,
     Answer,
     Decide,
+    Decline,
     Effect,
     Event,
     Finish,
@@ -129,7 +130,10 @@ class Merge2Layer(Layer):
         places = tuple(known.get(member, UNKNOWN) for member in there)
         at = self.digests().received
         bundles = Digest(tuple(entry for entry in at.entries if entry[0] in there))
-        self._cut = Side(self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock)
+        of_primary = self.ground.standing(there), self.ground.delivered(there)
+        self._cut = Side(
+            self.me, view.id, there, places, cut.table, cut.digest, bundles, cut.clock, *of_primary
+        )
         if self.core.stage != "flushing":
             self.below.down(Merging(False), now)  # the merge is over
             return
@@ -207,7 +211,7 @@ class Merge2Layer(Layer):
             self.coordinators.send(source, MergeAlive(merge))
             return ""
         if self.membership.status != "member":
-            self.coordinators.send(source, MergeRsp(merge, None))
+            self._do(Decline(source, merge), now)
             return ""
         if self.core.stage == "idle":
             self.coordinators.begin({source: endpoint})

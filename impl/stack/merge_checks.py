@@ -49,7 +49,8 @@ def overlap(theirs: View, ours: Iterable[Address]) -> bool:
 
 def _told(side: Side) -> tuple[object, ...]:
     """What a side says of itself, but for places: it does not know its own."""
-    return side.view, side.members, side.table, side.digest, side.bundles, side.clock
+    told = side.view, side.members, side.table, side.digest, side.bundles, side.clock
+    return *told, side.standing, side.delivered
 
 
 def _claims(members: Iterable[Address], ours: Collection[Address]) -> str:

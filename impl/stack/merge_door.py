@@ -1,8 +1,8 @@
 """The door of a group for the coordinators of other groups, who want to merge.
 
 A message of a merge is taken only from a coordinator that has proved where it is found, by a cookie
-that was sent there as to a joiner, that `admit` lets in, and whose group has the same `on_merge`.
-All else is dropped, counted, and reported with its sender.
+that was sent there as to a joiner, that `admit` lets in, and whose group has the same `on_merge`,
+`delivery` and rule for what is primary. All else is dropped, counted, and reported with its source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class MergeDoor:
         self._drop = drop
         self._ground = ground = group.ground
         self._membership = ground.membership
-        self._merges = ground.config.on_merge
+        self._merges = ground.config.merging
 
     def receive(self, message: MergeMessage, endpoint: Endpoint, now: float) -> None:
         """Handle a message of a merge, which anybody may have sent."""
@@ -72,7 +72,8 @@ class MergeDoor:
             who = f"the group of {notice.source}"
             self._refuse(endpoint, self._differs(who, notice.merges), now)
         if notice.merges != self._merges or self._merges == "leave":
-            return False
+            # What its members remember of primary views would be lost if it gave way.
+            return self._ground.config.primary is not None
         if mine is None or self._ground.me in theirs.members:
             return True  # it is late
         if notice.source in mine.members:
@@ -86,9 +87,14 @@ class MergeDoor:
 
     def _differs(self, who: str, merges: str) -> str:
         return (
-            f"{who} has on_merge={merges!r}, this group has {self._merges!r}; give all members of "
-            f"both the same"
+            f"{who} has on_merge={_shown(merges)}, this group has {_shown(self._merges)}; give all "
+            f"members of both the same"
         )
 
     def _refuse(self, endpoint: Endpoint, detail: str, now: float) -> None:
         self._drop("merge_refused", endpoint, detail, now)
+
+
+def _shown(merges: str) -> str:
+    policy, *rest = merges.split(" ")
+    return " ".join([repr(policy), *rest])

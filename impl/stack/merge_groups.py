@@ -120,7 +120,7 @@ class Coordinators:
     def _transmit(self, to: Address, body: MergeBody, place: Endpoint) -> None:
         ground, cookie = self._ground, self._cookies.get(place, 0)
         question = ground.cookies.merge_question(place)
-        header = MergeMessage(ground.me, to, cookie, question, ground.config.on_merge, body)
+        header = MergeMessage(ground.me, to, cookie, question, ground.config.merging, body)
         ground.outbox.send_to(header, place)
 
 

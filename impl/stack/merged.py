@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raincheck.impl.messages import Address, MergeView, View
+from raincheck.impl.messages import Address, MergeView, Table, View
 from raincheck.impl.wire.headers import PlacedView
 from raincheck.impl.wire.merge_bodies import Side
 
@@ -23,18 +23,39 @@ def local(placed: PlacedView, me: Address) -> PlacedView:
 
 
 def yielding(placed: PlacedView) -> list[Address]:
-    """Return the members of a merged view whose sides do not prevail.
+    """Return the members of a merged view whose sides do not prevail."""
+    first = prevailing(placed)
+    return [member for side in placed.sides if side != first for member in side.members]
 
-    The largest side does; of equal ones that with more views behind it, then the one whose
+
+def prevailing(placed: PlacedView) -> Side:
+    """Return the side of a merged view that prevails.
+
+    It is the one with the latest primary view, or with a majority of that; if none has one, or all
+    have the same, the largest one; of equal ones that with more views behind it, then the one whose
     coordinator comes first.
     """
     sides = sorted(placed.sides, key=lambda side: side.coordinator)
-    first = max(sides, key=lambda side: (len(side.members), side.view.counter))
-    return [member for side in sides if side != first for member in side.members]
+    return max(sides, key=lambda side: (side.standing, len(side.members), side.view.counter))
+
+
+def known(placed: PlacedView, me: Address) -> Table:
+    """Return how far each member's messages count as delivered at the cut, as `me` learns it.
+
+    Of a member of another side that is what its side has delivered. If the side that prevails has
+    delivered more of anybody's, before it was cut off from it, that counts, for its state has it.
+    """
+    at = {member: last for side in strangers(placed, me) for member, last in side.table}
+    for member, last in prevailing(placed).delivered:
+        if member in placed.view.members:
+            at[member] = max(last, at.get(member, 0))
+    return tuple(sorted(at.items()))
 
 
 def shown(placed: PlacedView) -> View:
     """Return the view as the application sees it."""
     if not placed.sides:
         return placed.view
-    return MergeView.of(placed.view, tuple(View(s.view, s.members) for s in placed.sides))
+    first = prevailing(placed)
+    subgroups = tuple(View(side.view, side.members) for side in placed.sides)
+    return MergeView.of(placed.view, subgroups, View(first.view, first.members))

@@ -4,6 +4,7 @@ up       Found, Joined, Install     a view, from the bottom: whoever is below kn
          Mail                       a message of UNICAST's lanes CONTROL and STATE
          Ending                     connections end: what waits there can be taken once more
          Discarded                  messages that are in the state which this member will get
+         Skipped                    SEQUENCER to CALLS: this member's messages that others have
          Deliver                    messages for the application, in the order of all
          Suspect, Trust of GMS      FAILURE DETECTION to GMS
          Suspend, Resume, Suspect   GMS to FLUSH; and to all: a member is gone
@@ -85,6 +86,12 @@ class Discarded(NamedTuple):
 
     messages: Run
     view: int
+    payloads: Payloads
+
+
+class Skipped(NamedTuple):
+    """This member's messages that the side which prevails in a merge has delivered already."""
+
     payloads: Payloads
 
 

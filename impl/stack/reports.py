@@ -6,7 +6,7 @@ from collections import Counter
 from typing import NamedTuple, TypeAlias
 
 from raincheck.impl.flush.events import Block, LatchOpened, Unblock
-from raincheck.impl.messages import Address, Batch, Endpoint, View
+from raincheck.impl.messages import Address, Batch, Endpoint, View, ViewId
 from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
 
 from .calls import Replies
@@ -33,6 +33,23 @@ class ViewInstalled(NamedTuple):
 
     view: View
     departures: tuple[Departure, ...] = ()
+
+
+class PrimaryChange(NamedTuple):
+    """Whether a view is primary; it stands in front of the view's first message.
+
+    Between a view and this nothing is known yet, and nothing is delivered.
+    """
+
+    view: View
+    primary: bool
+    number: int
+    """The number of the last primary view that its members know of, this one if it is primary."""
+    history: ViewId | None
+    """The identity of the history of primary views that it belongs to: the id of the view that has
+    founded it, another one after an operator's `found=True`. None if there is none yet."""
+    why: str = ""
+    """Why it is not primary."""
 
 
 class Left(NamedTuple):
@@ -95,6 +112,7 @@ class OtherGroup(NamedTuple):
 Report: TypeAlias = (
     Batch
     | ViewInstalled
+    | PrimaryChange
     | Requested
     | CallOver
     | Left

@@ -2,7 +2,8 @@
 
 While FLUSH's latch is closed nothing is multicast, so a coordinator pulls no FORWARD, and no member
 hands SEQUENCER a new message: it would be forwarded twice, and sequenced in the next view. What is
-forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH).
+forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH). In a view that is
+not primary nothing passes.
 
 Unordered messages pass SEQUENCER by, down and up, as unicasts do (its R1): they go in bundles of
 their sender's own stream, and NAKACK and FLUSH promise of them what they promise of every stream.
@@ -11,12 +12,13 @@ their sender's own stream, and NAKACK and FLUSH promise of them what they promis
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import UNORDERED, Address, Digest, Run
 from raincheck.impl.recording.core import attach
-from raincheck.impl.sequencer.core import Sequencer
+from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.impl.sequencer.events import (
     Data,
     Deliver,
@@ -38,8 +40,8 @@ from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody, Lane, PlacedView
 
 from .layer import Ground, Layer
-from .merged import strangers
-from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Unanswered
+from .merged import known, strangers
+from .passing import AtCut, Bundle, Drain, Found, Install, Joined, Skipped, Unanswered
 from .timers import NEVER
 
 
@@ -51,7 +53,8 @@ class SequencerLayer(Layer):
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self.core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
+        repairs = ground.sequencer_repairs or Repairs()
+        self.core = Sequencer(ground.me, repairs=replace(repairs, delivery=self.config.delivery))
         self.draining = False
         """Whether the member is leaving: a leaving coordinator sequences nothing more."""
         self._buffer = ground.buffer
@@ -73,7 +76,7 @@ class SequencerLayer(Layer):
                 if self._refused is not None and self._refused[0] in placed.view.members:
                     self._join_again(self._refused[0])
                     return  # it is not in this view as the others are
-                self.apply(self._installed(placed), now)
+                self.apply(self._installed(placed, now), now)
             case AtCut(members):
                 core = self.core
                 event = AtCut(members, *core.at_cut(members), core.clock)
@@ -89,13 +92,18 @@ class SequencerLayer(Layer):
         self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
 
-    def _installed(self, placed: PlacedView) -> list[Effect]:
+    def _installed(self, placed: PlacedView, now: float) -> list[Effect]:
         sides = strangers(placed, self.me)
         if not sides:
             return self.core.handle(InstallView(placed.view))
         # All know the cut already: nobody waits for JOIN_RSP.
         event = InstallView(placed.view._replace(joiners=()))
-        table = tuple(entry for side in sides for entry in side.table)
+        table = known(placed, self.me)
+        mine = dict(table).get(self.me, 0)
+        for run, payloads in list(self.core.forward_table):
+            if run.first <= mine:
+                count = min(run.last, mine) + 1 - run.first
+                self.above.up(Skipped(payloads.part(0, count)), now)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
         return self.core.merge(event, table, digest, max(side.clock for side in sides))
 
@@ -187,7 +195,7 @@ class SequencerLayer(Layer):
     def step(self, now: float) -> bool:
         """Sequence FORWARDs, and send this member's messages."""
         waiting = self._forwards or self._buffer or self._unordered or self.core.resend
-        if not waiting:
+        if not waiting or self.ground.not_primary:
             return False
         if self.own_turn() and self.send_next(now):
             return True
@@ -306,7 +314,7 @@ class SequencerLayer(Layer):
         count = config.credit_messages - sequencer.in_flight
         if not self.latch_open() or not sequencer.may_send or count <= 0:
             return False
-        if sequencer.pending_bytes >= config.credit:
+        if sequencer.bytes_in_flight >= config.credit:
             return False
         bundle = buffer.take(config.max_bundle - HEADROOM, count)
         self.apply(sequencer.handle(Send(bundle)), now)

@@ -24,9 +24,9 @@ transmit `poll_datagrams()` (`to` empty: broadcast; `multicast`: the same to all
 `poll_reports()`, re-arm the one timer to `deadline()` (None: no timer), and wake who waits for
 `writable`, `room_unordered` or `room_to`.
 
-Reports: Batch, ViewInstalled, Requested, CallOver, Left, Suspected, Dropped, Stopped; Block,
-Unblock, LatchOpened of FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered
-through `state`.
+Reports: Batch, ViewInstalled, PrimaryChange, Requested, CallOver, Left, Suspected, Dropped,
+Stopped; Block, Unblock, LatchOpened of FLUSH; GetState, EndState, Begun, HandUp, Failed of state
+transfer, answered through `state`.
 
 What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
 `max_whole`, `send_large` above `max_message`; both raise NotMember once the member is leaving or
@@ -407,6 +407,16 @@ class Stack:
     def view(self) -> View | None:
         """The view that is installed, None before the first."""
         return self._membership.view
+
+    @property
+    def primary(self) -> bool:
+        """Whether that view is primary; without `config.primary` every view is."""
+        return not self._ground.not_primary
+
+    @property
+    def not_primary(self) -> str:
+        """Why that view is not primary; "" if it is."""
+        return self._ground.not_primary
 
     @property
     def members(self) -> tuple[Address, ...]:

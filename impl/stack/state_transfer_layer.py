@@ -21,6 +21,7 @@ from raincheck.impl.sequencer.events import Deliver
 from raincheck.impl.state_transfer.core import StateTransfer
 from raincheck.impl.state_transfer.events import (
     Ask,
+    AskAnew,
     Begin,
     Begun,
     Effect,
@@ -31,6 +32,7 @@ from raincheck.impl.state_transfer.events import (
     HandUp,
     InstallView,
     Join,
+    Merge,
     Read,
     ReadFailed,
     ReceiveAsk,
@@ -132,12 +134,12 @@ class StateTransferLayer(Layer):
         view = placed.view
         self._view, self._delivered, self._unordered = view.id.counter, 0, 0
         if isinstance(event, Joined) and event.state:
-            self.core.handle(Join(event.source, view.members))
+            self.core.handle(Join(event.source, view.members, view.id.counter))
             self._noted(now)
         else:
-            self._do(InstallView(view.members), now)
+            self._do(InstallView(view.members, view.id.counter), now)
             if self._owed and self.core.phase == "asking" and self.core.leader not in view.members:
-                self._carry_out(self.core.ask_anew(), now)
+                self._do(AskAnew(), now)
         for joiner in event.wanting if isinstance(event, Install) else ():
             self._do(ReceiveJoin(joiner), now)
         if placed.sides and self.config.on_merge == "state":
@@ -151,7 +153,7 @@ class StateTransferLayer(Layer):
         first, taking = placed.view.members[0], yielding(placed)
         self._owed = self.me in taking
         if self._owed:
-            self.core.merge(first)
+            self._do(Merge(first), now)
         if first == self.me:
             for member in taking:
                 self._do(ReceiveJoin(member), now)

@@ -25,6 +25,7 @@ from raincheck.impl.messages import Address
 
 from .events import (
     Ask,
+    AskAnew,
     Begin,
     Deliver,
     Effect,
@@ -32,6 +33,7 @@ from .events import (
     Event,
     InstallView,
     Join,
+    Merge,
     Read,
     ReadFailed,
     ReceiveAsk,
@@ -89,6 +91,8 @@ class StateTransfer(Requester, Provider):
             Deliver: self.deliver,
             ReceiveJoin: self.receive_join,
             Join: self.join,
+            Merge: self.merge,
+            AskAnew: self.ask_anew,
             InstallView: self.install_view,
         }
 
@@ -148,7 +152,7 @@ class StateTransfer(Requester, Provider):
 
     def install_view(self, event: InstallView) -> list[Effect]:
         """Install a view; members of the last one that it lacks are gone."""
-        before, self.members = self.members, event.members
+        before, self.members, self.view = self.members, event.members, event.view
         gone = [m for m in before if m not in self.members and m not in self.suspects]
         effects = [effect for member in gone for effect in self.suspect(Suspect(member))]
         # An address is of one life: a gone member does not come back under it.
@@ -158,21 +162,20 @@ class StateTransfer(Requester, Provider):
     def join(self, event: Join) -> list[Effect]:
         """This process is admitted by that leader, after a JOIN that asked for the state."""
         self._guard("Join", "phase", self.phase == "idle", self.phase)
-        self.members = event.members
+        self.members, self.view = event.members, event.view
         self.phase, self.leader = "asking", event.leader
         self.newcomer = True
         return []
 
-    def merge(self, leader: Address) -> None:
-        """MERGE2: this member's side has to take the other side's state, as a joiner does.
-
-        The leader of the merged view knows it, and will have the group flushed for that.
-        """
-        self.phase, self.leader = "asking", leader
+    def merge(self, event: Merge) -> list[Effect]:
+        """MERGE2: its side takes the state of another one; the merge was its ASK."""
+        self.phase, self.leader = "asking", event.leader
         self.newcomer = True
+        return []
 
-    def ask_anew(self) -> list[Effect]:
-        """MERGE2: the leader that was to have the group flushed was gone before it could."""
+    def ask_anew(self, _event: AskAnew) -> list[Effect]:
+        """MERGE2: ask the next leader, which has not heard of it by the merge."""
+        self._guard("AskAnew", 'requester[n].phase = "asking"', self.phase == "asking", self.phase)
         return self._ask()
 
     def receive_join(self, event: ReceiveJoin) -> list[Effect]:

@@ -56,12 +56,28 @@ class Join(NamedTuple):
 
     leader: Address
     members: tuple[Address, ...]
+    view: int = 0
+    """The view's number, which is of use to traces alone; so in `InstallView`."""
+
+
+class Merge(NamedTuple):
+    """MERGE2: this member's side takes the other side's state, as a joiner does.
+
+    The leader of the merged view knows it, and will have the group flushed for that.
+    """
+
+    leader: Address
+
+
+class AskAnew(NamedTuple):
+    """MERGE2: the leader that was to have the group flushed was gone before it could."""
 
 
 class InstallView(NamedTuple):
     """The next view: who is not in it any more is gone."""
 
     members: tuple[Address, ...]
+    view: int = 0
 
 
 class Read(NamedTuple):
@@ -165,6 +181,8 @@ Event: TypeAlias = (
     | Deliver
     | ReceiveJoin
     | Join
+    | Merge
+    | AskAnew
     | InstallView
 )
 

@@ -52,6 +52,7 @@ class Local:
         self.window = window
         self.repairs = repairs or Repairs()
         self.members = members
+        self.view = 0  # the number of the view, for traces
         self.suspects: frozenset[Address] = frozenset()
         # the requester
         self.phase = "idle"  # "asking", "fetching", "setting", "set", "failed"

@@ -24,6 +24,7 @@ Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_leng
 """Missing seqnos, as (first, last)."""
 REASON_LENGTH = 120
 Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
+Merges: TypeAlias = Annotated[str, Meta(max_length=100)]
 
 CONTROL: Lane = 0
 """UNICAST's lane for the membership; its messages are passed up at once."""
@@ -200,6 +201,24 @@ class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
     clock: Count
 
 
+class ReceivedUpTo(Struct, frozen=True, array_like=True, tag="K", gc=False):
+    """Safe delivery: the source has the first `place` messages of its coordinator's stream."""
+
+    source: Address
+    view: ViewId
+    place: Positive
+    clock: Count
+
+
+class SafeUpTo(Struct, frozen=True, array_like=True, tag="V", gc=False):
+    """Safe delivery: all of the view have the first `place` messages of the source's stream."""
+
+    source: Address
+    view: ViewId
+    place: Positive
+    clock: Count
+
+
 class Nak(Struct, frozen=True, array_like=True, tag="N", gc=False):
     """Request for retransmission of these bundles of the stream of `sender`."""
 
@@ -288,21 +307,21 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
 
     source: Address
     to: Address
-    reason: Annotated[str, Meta(max_length=300)]
+    reason: Annotated[str, Meta(max_length=800)]
     question: Count
 
 
 class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
     """You are not a member of my view.
 
-    `merges`: what my group does when it meets another one, its `on_merge`; whoever coordinates it
-    is found at `host` and `port`, or is the source if the port is 0.
+    `merges`: what my group does when it meets another one (`StackConfig.merging`); whoever
+    coordinates it is found at `host` and `port`, or is the source if the port is 0.
     """
 
     source: Address
     to: Address
     view: View
-    merges: Annotated[str, Meta(max_length=16)] = "leave"
+    merges: Merges = "leave"
     host: Host = "here"
     port: Port = 0
 
@@ -311,14 +330,14 @@ class MergeMessage(Struct, frozen=True, array_like=True, tag="G", gc=False):
     """MERGE2: from one coordinator to another one, of another group of this name.
 
     `cookie` is what the receiver has last given to the source, `question` what its answer has back,
-    as in JoinReq; `merges` is the source's `on_merge`.
+    as in JoinReq; `merges` is as in Excluded.
     """
 
     source: Address
     to: Address
     cookie: Count
     question: Count
-    merges: Annotated[str, Meta(max_length=16)]
+    merges: Merges
     body: MergeBody
 
 
@@ -335,6 +354,8 @@ Header: TypeAlias = (
     UnicastHeader
     | UnicastAck
     | DataHeader
+    | ReceivedUpTo
+    | SafeUpTo
     | Nak
     | Alive
     | AreYouAlive

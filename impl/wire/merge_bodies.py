@@ -12,6 +12,8 @@ from msgspec import Meta, Struct
 from raincheck.impl.merge2.events import MergeId
 from raincheck.impl.messages import Address, Count, Digest, Table, View, ViewId
 
+from .primary_bodies import NO_STANDING, Standing
+
 Place: TypeAlias = tuple[
     Annotated[str, Meta(min_length=1, max_length=64)], Annotated[int, Meta(ge=0, le=65_535)]
 ]
@@ -20,7 +22,8 @@ Place: TypeAlias = tuple[
 class Side(NamedTuple):
     """A group at its cut, in its last view: who is there, and where the others begin to read.
 
-    `table`, `digest` and `clock` are SEQUENCER's, `bundles` is NAKACK's, as in JOIN_RSP.
+    `table`, `digest` and `clock` are SEQUENCER's, `bundles` is NAKACK's, as in JOIN_RSP;
+    `standing` is PRIMARY's, and so is `delivered`: how far the group has delivered former members.
     """
 
     coordinator: Address
@@ -31,6 +34,8 @@ class Side(NamedTuple):
     digest: Digest
     bundles: Digest
     clock: Count
+    standing: Standing = NO_STANDING
+    delivered: Table = ()
 
 
 class MergeReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):

@@ -187,11 +187,11 @@ def suspend(_rules: Rules, me: Local, event: ev.Suspend) -> Answer:
 
 def _start(me: Local, participants: tuple[Address, ...]) -> Answer:
     fid = Fid(me.view, me.me, me.attempts + 1)
-    me = _without_answers(me)._replace(asked=fid, attempts=fid.attempt, participants=participants)
+    me = without_answers(me)._replace(asked=fid, attempts=fid.attempt, participants=participants)
     return Accepted(me, tuple(ev.StartFlush(m, fid, participants) for m in participants))
 
 
-def _without_answers(me: Local) -> Local:
+def without_answers(me: Local) -> Local:
     return me._replace(completed=(), target=(), reconciled=frozenset(), suspended=False)
 
 
@@ -241,7 +241,7 @@ def resume(_rules: Rules, me: Local, _event: ev.Resume) -> Answer:
         return refused
     assert me.asked is not None
     stops = tuple(ev.StopFlush(p, me.asked) for p in me.participants if p in me.members)
-    return Accepted(_without_answers(me)._replace(asked=None, participants=()), stops)
+    return Accepted(without_answers(me)._replace(asked=None, participants=()), stops)
 
 
 # ------------------------------------------------------------------ anybody

@@ -226,11 +226,11 @@ def suspended(rules: Rules, me: Local, event: Suspended) -> Answered:
     if rules.flush and rules.takeover and any(v.id != view.id for v in known):
         latest = max([view, *known], key=lambda v: (v.id.counter, _seniority(view, v)))
         asked = [a.member for a in answers if a.member in latest.members]
-        return _propose(rules, me, latest, asked)
+        return propose(rules, me, latest, asked)
     new = _next_view(rules, me, view)
     if new is None:
         return Accepted(me._replace(phase="finishing"))
-    return _propose(rules, me, new, [m for m in new.members if m not in new.joiners])
+    return propose(rules, me, new, [m for m in new.members if m not in new.joiners])
 
 
 def receive_view_ack(_rules: Rules, me: Local, event: ReceiveViewAck) -> Answered:
@@ -484,7 +484,7 @@ def _next_view(rules: Rules, me: Local, view: View) -> View | None:
     return View(ViewId(base.id.counter + 1, address(rules, me)), members, joiners)
 
 
-def _propose(rules: Rules, me: Local, view: View, survivors: Iterable[Address]) -> Answered:
+def propose(rules: Rules, me: Local, view: View, survivors: Iterable[Address]) -> Answered:
     """Propose the view: NEW_VIEW goes to the survivors."""
     mine = address(rules, me)
     others = [m for m in survivors if m != mine]

@@ -14,7 +14,7 @@ from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address, Run
 
 from . import handlers as node
-from .handlers import Data, Deliver, Forward, Table
+from .handlers import Ack, Data, Deliver, Forward, Safe, Table
 
 # ---------------------------------------------------------------------- inputs
 
@@ -46,6 +46,28 @@ class Stabilise(NamedTuple):
     """STABLE reports the member's own messages up to `seqno` as delivered by all of the view."""
 
     seqno: int
+
+
+class Acknowledge(NamedTuple):
+    """The member acknowledges what it has received; only with safe delivery."""
+
+
+class ReceiveAck(NamedTuple):
+    """ACK arrives: the sender has received this node's stream up to `place`."""
+
+    sender: Address
+    place: int
+
+
+class Announce(NamedTuple):
+    """The coordinator announces what all members of its view have received."""
+
+
+class ReceiveSafe(NamedTuple):
+    """SAFE arrives: all have received the coordinator's stream up to `place`."""
+
+    coordinator: Address
+    place: int
 
 
 class InstallView(NamedTuple):
@@ -95,7 +117,7 @@ INPUTS: Final[Mapping[str, type[Any]]] = MappingProxyType(
         kind.__name__: kind
         for kind in (
             *(Send, ReceiveForward, ReceiveData, Stabilise, InstallView, Join, Resend),
-            *(Leave, Stop, Crash, Restart),
+            *(Acknowledge, ReceiveAck, Announce, ReceiveSafe, Leave, Stop, Crash, Restart),
         )
     }
 )
@@ -113,7 +135,7 @@ class SendJoinRsp(NamedTuple):
     digest: Table
 
 
-Output: TypeAlias = Forward | Data | Deliver | SendJoinRsp
+Output: TypeAlias = Forward | Data | Deliver | SendJoinRsp | Ack | Safe
 
 
 def outputs_of(
@@ -126,7 +148,9 @@ def outputs_of(
     found: list[Output] = []
     answers: list[Output] = []
     for output in outputs:
-        if not isinstance(output, node.JoinRsp):
+        if isinstance(output, node.Ack | node.Safe):
+            found.append(output)
+        elif not isinstance(output, node.JoinRsp):
             found += (output._replace(messages=each) for each in output.messages.singles())
         elif view is not None:
             answers += (

@@ -37,6 +37,7 @@ class Rules:
     prune_table: bool = True
     drain_on_leave: bool = True
     from_members: bool = True
+    delivery: str = "agreed"
 
 
 class Forward(NamedTuple):
@@ -61,6 +62,26 @@ class Deliver(NamedTuple):
     view: int
 
 
+class Held(NamedTuple):
+    """A message received and not delivered yet, and its place in its coordinator's stream."""
+
+    message: Run
+    place: int
+
+
+class Ack(NamedTuple):
+    """ACK to the coordinator: the member has received its stream up to this place."""
+
+    to: Address
+    place: int
+
+
+class Safe(NamedTuple):
+    """SAFE to all: every member of the view has received the stream up to this place."""
+
+    place: int
+
+
 class JoinRsp(NamedTuple):
     """The coordinator's answer to the joiners of `view`: its receivedTable at this cut."""
 
@@ -68,7 +89,7 @@ class JoinRsp(NamedTuple):
     table: Table
 
 
-Output: TypeAlias = Forward | Data | Deliver | JoinRsp
+Output: TypeAlias = Forward | Data | Deliver | JoinRsp | Ack | Safe
 
 
 @state
@@ -86,6 +107,10 @@ class Local(NamedTuple):
     resend: Intervals = ()
     received_table: Table = ()
     early: tuple[Forward, ...] = ()
+    held: tuple[Held, ...] = ()
+    told: int = 0
+    heard: Table = ()
+    announced: int = 0
 
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
@@ -173,8 +198,11 @@ def may_forward(rules: Rules, forward: Forward, members: tuple[Address, ...]) ->
     return not rules.from_members or forward.messages.sender in members
 
 
-def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answer:
-    """The next DATA of the stream of node `coordinator` arrives (R5, R6, R9)."""
+def receive_data(rules: Rules, me: Local, coordinator: str, data: Data, place: int = 0) -> Answer:
+    """The next DATA of the stream of node `coordinator` arrives (R5, R6, R9).
+
+    `place` is that of the first message in the stream; only safe delivery asks for it.
+    """
     messages, view = data
     first, last = messages.first, messages.last
     taken = take_data(rules, me, coordinator, messages.sender, first, last, view)
@@ -183,7 +211,80 @@ def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answe
     me, fresh = taken
     if fresh > last:
         return Accepted(me)
-    return Accepted(me, (Deliver(messages.part(fresh, last), me.view),))
+    new = messages.part(fresh, last)
+    if rules.delivery == "safe":
+        at = place + fresh - first
+        held = (Held(each, at + i) for i, each in enumerate(new.singles()))
+        return Accepted(me._replace(held=(*me.held, *held)))
+    return Accepted(me, (Deliver(new, me.view),))
+
+
+def acknowledge(rules: Rules, me: Local, place: int) -> Answer:
+    """The member tells its coordinator how much of its stream it has received."""
+    refused = refusal(
+        _safe_guard(rules),
+        _running_guard(me),
+        (not is_coordinator(rules, me), "~IsCoordinator(n)", {"members": me.members}),
+        (place > me.told, "at > told[n]", {"at": place, "told": me.told}),
+    )
+    return refused or Accepted(me._replace(told=place), (Ack(me.members[0], place),))
+
+
+def receive_ack(rules: Rules, me: Local, sender: Address, place: int) -> Answer:
+    """The acknowledgement of a member arrives at its coordinator."""
+    known = dict(me.heard).get(sender, 0)
+    refused = refusal(
+        _safe_guard(rules),
+        _running_guard(me),
+        (sender != address(rules, me), "n # s", {"s": sender}),
+        (is_coordinator(rules, me), "IsCoordinator(n)", {"members": me.members}),
+        (sender in me.members, "Address(s) \\in Members(CurrentView(n))", {"s": sender}),
+        (place > known, "told[s] > Acknowledged(n, Address(s))", {"told": place, "heard": known}),
+    )
+    if refused:
+        return refused
+    heard = dict(me.heard) | {sender: place}
+    return Accepted(me._replace(heard=tuple(sorted(heard.items()))))
+
+
+def announce(rules: Rules, me: Local, place: int) -> Answer:
+    """The coordinator announces how much of its stream every member has received.
+
+    `place` is how much of it the coordinator itself has.
+    """
+    mine, heard = address(rules, me), dict(me.heard)
+    safe = min((heard.get(each, 0) for each in me.members if each != mine), default=place)
+    safe = min(safe, place)
+    refused = refusal(
+        _safe_guard(rules),
+        _running_guard(me),
+        (is_coordinator(rules, me), "IsCoordinator(n)", {"members": me.members}),
+        (safe > me.announced, "all > announced[n]", {"all": safe, "announced": me.announced}),
+    )
+    return refused or Accepted(me._replace(announced=safe), (Safe(safe),))
+
+
+def receive_safe(rules: Rules, me: Local, coordinator: Address, place: int) -> Answer:
+    """The announcement of its coordinator arrives at the member, which delivers what it covers."""
+    covered = sum(each.place <= place for each in me.held)
+    refused = refusal(
+        _safe_guard(rules),
+        _running_guard(me),
+        (
+            coordinator in me.members[:1],
+            "Coordinator(CurrentView(n)) = Address(c)",
+            {"c": coordinator, "members": me.members},
+        ),
+        (covered > 0, "covered # {}", {"announced": place, "held": me.held}),
+    )
+    if refused:
+        return refused
+    return Accepted(me._replace(held=me.held[covered:]), released(me, covered))
+
+
+def released(me: Local, count: int) -> tuple[Deliver, ...]:
+    """Return the deliveries of the first `count` messages that the member holds."""
+    return tuple(Deliver(each.message, me.view) for each in me.held[:count])
 
 
 def take_data(
@@ -251,8 +352,14 @@ def stabilise(rules: Rules, me: Local, seqno: int) -> Answer:
     )
 
 
-def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, ...]) -> Answer:
-    """The member installs the next view (R7, R8); its coordinator answers the joiners."""
+def install_view(
+    rules: Rules, me: Local, number: int, members: tuple[Address, ...], place: int = 0
+) -> Answer:
+    """The member installs the next view (R7, R8); its coordinator answers the joiners.
+
+    What it holds it delivers before, in the old view. `place` is how much it has received of the
+    stream of the new view's coordinator; only safe delivery asks for it.
+    """
     mine = address(rules, me)
     refused = refusal(
         _running_guard(me),
@@ -267,7 +374,7 @@ def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, .
     pending = me.resend
     if rules.resend_always or members[0] != me.members[0]:
         pending = me.forward_table
-    outputs: tuple[Output, ...] = ()
+    outputs: tuple[Output, ...] = released(me, len(me.held))
     if members[0] == mine:
         waiting = tuple(
             Data(f.messages, number)
@@ -275,23 +382,35 @@ def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, .
             if f.view == number and may_forward(rules, f, members)
         )
         answer = JoinRsp(number, table if rules.join_policy == "table" else ())
-        outputs = (answer, *waiting)
+        outputs = (*outputs, answer, *waiting)
     me = me._replace(
         view=number,
         members=members,
         received_table=table,
         resend=pending,
         early=tuple(f for f in me.early if f.view > number),
+        held=(),
+        told=place if rules.delivery == "safe" else 0,
+        heard=(),
     )
     return Accepted(me, outputs)
 
 
-def join(me: Local, number: int, members: tuple[Address, ...], table: Table) -> Answer:
-    """A joiner receives JOIN_RSP and becomes a member."""
+def join(
+    rules: Rules,
+    me: Local,
+    number: int,
+    members: tuple[Address, ...],
+    table: Table,
+    place: int = 0,
+) -> Answer:
+    """A joiner receives JOIN_RSP and becomes a member; `place` is as in `install_view`."""
     if me.status != "joining":
         return Refused((Conjunct('status[n] = "joining"', {"status": me.status}),))
-    me = me._replace(status="member", view=number, members=members, received_table=table)
-    return Accepted(me)
+    told = place if rules.delivery == "safe" else 0
+    return Accepted(
+        me._replace(status="member", view=number, members=members, received_table=table, told=told)
+    )
 
 
 def resend(rules: Rules, me: Local, count: int = 1) -> Answer:
@@ -354,6 +473,11 @@ def _ended(me: Local, status: str) -> Local:
 def _keeping_guard(rules: Rules) -> tuple[bool, str, Mapping[str, Value]]:
     kept = rules.keep_until
     return kept == "stable", 'KeepUntil = "stable"', {"KeepUntil": kept}
+
+
+def _safe_guard(rules: Rules) -> tuple[bool, str, Mapping[str, Value]]:
+    wanted = rules.delivery
+    return wanted == "safe", 'Delivery = "safe"', {"Delivery": wanted}
 
 
 def _running_guard(me: Local) -> tuple[bool, str, Mapping[str, Value]]:

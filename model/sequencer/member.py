@@ -16,13 +16,17 @@ from raincheck.model.machine.runs import Address, Intervals
 
 from . import handlers as node
 from .events import (
+    Acknowledge,
+    Announce,
     Crash,
     InstallView,
     Join,
     Leave,
     Output,
+    ReceiveAck,
     ReceiveData,
     ReceiveForward,
+    ReceiveSafe,
     Resend,
     Restart,
     Send,
@@ -30,7 +34,7 @@ from .events import (
     Stop,
     outputs_of,
 )
-from .handlers import Data, Forward, Local, Rules, Table
+from .handlers import Data, Forward, Held, Local, Rules, Table
 
 
 class Member(NamedTuple):
@@ -47,6 +51,10 @@ class Member(NamedTuple):
     resend: Intervals = ()
     received_table: Table = ()
     early: tuple[Forward, ...] = ()
+    held: tuple[Held, ...] = ()
+    told: int = 0
+    heard: Table = ()
+    announced: int = 0
     position: Table = ()
 
     @property
@@ -92,7 +100,7 @@ def receive_data(rules: Rules, me: Member, event: ReceiveData) -> Answer:
     refused = refusal((in_order, "i = position[n][c] + 1", {"i": position, "position": at}))
     if refused:
         return refused
-    answer = node.receive_data(rules, me.local, coordinator.node, Data(messages, view))
+    answer = node.receive_data(rules, me.local, coordinator.node, Data(messages, view), position)
     found = _answered(me, answer)
     if isinstance(found, Refused):
         return found
@@ -107,16 +115,44 @@ def stabilise(rules: Rules, me: Member, event: Stabilise) -> Answer:
 
 def install_view(rules: Rules, me: Member, event: InstallView) -> Answer:
     """See `handlers.install_view`."""
-    answer = node.install_view(rules, me.local, event.view, event.members)
+    place = dict(me.position).get(event.members[0], 0)
+    answer = node.install_view(rules, me.local, event.view, event.members, place)
     if isinstance(answer, Refused):
         return answer
     digest = known_of(me.position, event.members)
     return Accepted(Member(*answer.local, digest), outputs_of(answer.outputs, event, digest))
 
 
-def join(_rules: Rules, me: Member, event: Join) -> Answer:
+def acknowledge(rules: Rules, me: Member, _event: Acknowledge) -> Answer:
+    """See `handlers.acknowledge`."""
+    return _answered(me, node.acknowledge(rules, me.local, _received(me)))
+
+
+def receive_ack(rules: Rules, me: Member, event: ReceiveAck) -> Answer:
+    """See `handlers.receive_ack`."""
+    return _answered(me, node.receive_ack(rules, me.local, event.sender, event.place))
+
+
+def announce(rules: Rules, me: Member, _event: Announce) -> Answer:
+    """See `handlers.announce`."""
+    return _answered(me, node.announce(rules, me.local, _received(me)))
+
+
+def receive_safe(rules: Rules, me: Member, event: ReceiveSafe) -> Answer:
+    """See `handlers.receive_safe`."""
+    return _answered(me, node.receive_safe(rules, me.local, event.coordinator, event.place))
+
+
+def _received(me: Member) -> int:
+    """Return how much the member has received of its coordinator's stream."""
+    return dict(me.position).get(me.members[0], 0) if me.members else 0
+
+
+def join(rules: Rules, me: Member, event: Join) -> Answer:
     """See `handlers.join`."""
-    found = _answered(me, node.join(me.local, event.view, event.members, event.table))
+    place = dict(event.digest).get(event.members[0], 0)
+    joined = node.join(rules, me.local, event.view, event.members, event.table, place)
+    found = _answered(me, joined)
     if isinstance(found, Refused):
         return found
     return Accepted(found.local._replace(position=known_of(event.digest, event.members)))
@@ -174,6 +210,10 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "ReceiveForward": receive_forward,
         "ReceiveData": receive_data,
         "Stabilise": stabilise,
+        "Acknowledge": acknowledge,
+        "ReceiveAck": receive_ack,
+        "Announce": announce,
+        "ReceiveSafe": receive_safe,
         "InstallView": install_view,
         "Join": join,
         "Resend": resend,

@@ -16,7 +16,7 @@ from raincheck.model.machine.rows import by_node
 from raincheck.model.machine.runs import Address, Intervals, Run, members_of
 
 from . import handlers as node
-from .handlers import Local, Rules, Table
+from .handlers import Held, Local, Rules, Table
 
 Tagged: TypeAlias = tuple[Run, int]
 """One message and the view with which it is tagged, or in which it was delivered."""
@@ -103,6 +103,10 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
             tuple(_tagged(tuple((f.messages, f.view) for f in me.early)) for me in nodes)
         ),
         "delivered": per_node(tuple(map(_tagged, state.delivered))),
+        "held": per_node(tuple(_held(me.held) for me in nodes)),
+        "told": per_node(tuple(me.told for me in nodes)),
+        "heard": per_node(tuple(_table(me.heard) for me in nodes)),
+        "announced": per_node(tuple(me.announced for me in nodes)),
         "forwards": per_node(tuple(per_node(tuple(map(_tagged, row))) for row in state.forwards)),
         "stream": per_node(tuple(map(_tagged, state.stream))),
         "position": per_node(tuple(per_node(row) for row in state.position)),
@@ -127,6 +131,11 @@ def _message(message: Run) -> Fcn:
 @lru_cache(maxsize=200_000)
 def _tagged(messages: tuple[Tagged, ...]) -> Value:
     return tuple(record(message=_message(m), view=view) for m, view in messages)
+
+
+@lru_cache(maxsize=200_000)
+def _held(held: tuple[Held, ...]) -> Value:
+    return tuple(record(message=_message(each.message), place=each.place) for each in held)
 
 
 @lru_cache(maxsize=200_000)

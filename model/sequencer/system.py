@@ -79,6 +79,7 @@ class SequencerSystem(Adversary):
 
     def _moves_of(self, state: State, i: int) -> Iterator[Move[State]]:
         yield from self._member_moves(state, i)
+        yield from self._safe_moves(state, i)
         for j in range(len(self.nodes)):
             yield from self._receive_forward(state, i, j)
             yield from self._receive_data(state, i, j)
@@ -127,7 +128,34 @@ class SequencerSystem(Adversary):
             position=with_(state.position, i, rsp.digest),
             join_rsp=with_(state.join_rsp, i, None),
         )
-        yield from self._made(joined, i, event, node.join(me, rsp.view, members, rsp.table))
+        place = self._place(rsp.digest, members[0])
+        answer = node.join(self.rules, me, rsp.view, members, rsp.table, place)
+        yield from self._made(joined, i, event, answer)
+
+    def _place(self, row: tuple[int, ...], coordinator: Address) -> int:
+        return row[self.index[coordinator.node]]
+
+    def _safe_moves(self, state: State, i: int) -> Iterator[Move[State]]:
+        """Yield what is taken only with safe delivery."""
+        me, rules = state.locals[i], self.rules
+        if rules.delivery != "safe" or not node.running(me):
+            return
+        received = self._place(state.position[i], me.members[0])
+        answer = node.acknowledge(rules, me, received)
+        yield from self._made(state, i, ev.Acknowledge(), answer)
+        yield from self._made(state, i, ev.Announce(), node.announce(rules, me, received))
+        mine, c = self.address(me), self.index[me.members[0].node]
+        for j, them in enumerate(state.locals):
+            if node.running(them) and them.members[0] == mine:
+                who = self.address(them)
+                ack = ev.ReceiveAck(who, them.told)
+                answer = node.receive_ack(rules, me, who, them.told)
+                yield from self._made(state, i, ack, answer, (me.node, self.nodes[j]))
+        them = state.locals[c]
+        if node.running(them) and self.address(them) == me.members[0]:
+            safe = ev.ReceiveSafe(me.members[0], them.announced)
+            answer = node.receive_safe(rules, me, me.members[0], them.announced)
+            yield from self._made(state, i, safe, answer, (me.node, self.nodes[c]))
 
     def _receive_forward(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
         channel = state.forwards[j][i]
@@ -151,7 +179,7 @@ class SequencerSystem(Adversary):
         me = state.locals[i]
         if self.constants.virtual_synchrony and view != me.view:
             return
-        answer = node.receive_data(self.rules, me, self.nodes[j], Data(messages, view))
+        answer = node.receive_data(self.rules, me, self.nodes[j], Data(messages, view), at + 1)
         moved = state._replace(position=placed(state.position, i, j, at + 1))
         event = ev.ReceiveData(self.address(state.locals[j]), messages, view, at + 1)
         yield from self._made(moved, i, event, answer, (me.node, self.nodes[j]))
@@ -165,7 +193,8 @@ class SequencerSystem(Adversary):
                 unread = state.stream[c][state.position[i][c] :]
                 if any(view <= me.view for _, view in unread):
                     return
-        answer = node.install_view(self.rules, me, me.view + 1, members)
+        place = self._place(state.position[i], members[0])
+        answer = node.install_view(self.rules, me, me.view + 1, members, place)
         event = ev.InstallView(me.view + 1, members, tuple(sorted(joiners)))
         digest = self._places(state, state.position[i], members)
         yield from self._made(state, i, event, answer, digest=digest)

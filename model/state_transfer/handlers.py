@@ -132,7 +132,7 @@ def ask(_rules: Rules, me: Local, _event: Ask) -> Answer:
             {"phase": me.phase},
         )
     )
-    return refused or Accepted(*_asked(me))
+    return refused or Accepted(*asked(me))
 
 
 def receive_go(rules: Rules, me: Local, event: ReceiveGo) -> Answer:
@@ -355,7 +355,7 @@ def suspect(rules: Rules, me: Local, event: Suspect) -> Answer:
         outputs += resumed
     more: tuple[Output, ...] = ()
     if me.phase in ("asking", "fetching") and gone == me.leader and rules.ask_again:
-        me, more = _asked(me)
+        me, more = asked(me)
     elif me.phase == "fetching" and gone == me.provider and rules.next_provider:
         me, more = _tried(rules, me)
     return Accepted(me, outputs + more)
@@ -375,7 +375,7 @@ def crash(me: Local) -> Local:
 # ------------------------------------------------------------------ their parts
 
 
-def _asked(me: Local) -> Step:
+def asked(me: Local) -> Step:
     leader, cancel = leader_without(me.members, me.suspects), _cancel(me)
     if leader is None:
         return me._replace(phase="failed", leader=None), (*cancel, Failed())

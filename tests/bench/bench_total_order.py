@@ -4,12 +4,14 @@
     python tests/bench/bench_total_order.py --quick    a few seconds each
     python tests/bench/bench_total_order.py --only throughput --transport tcp --sizes 100
     python tests/bench/bench_total_order.py --only throughput --members 8
+    python tests/bench/bench_total_order.py --only safe        safe beside agreed delivery, in turns
 
 Prints, for each transport and payload size, the messages that each member delivers per second,
 with the ratio to what the bare transport carries in datagrams of the same size on this machine at
 this moment (so that figures of different machines can be compared): by `send` alone, by `send` with
 a round of the event loop after every 64, and by `send_many`. Then the latency at 1,000 messages
-per second, from `send` to delivery at every member; and the ratio of tracing on to tracing off.
+per second, from `send` to delivery at every member; the ratio of tracing on to tracing off; and
+those of safe to agreed delivery, of three rounds in which they take turns.
 The processor time for each message, at all members together, hardly depends on what else the
 machine does.
 Every member checks that what it delivers is complete and in each sender's order, and all compare
@@ -72,6 +74,7 @@ class Case:
     members: int = MEMBERS
     trace: str | None = None
     """Folder for trace files."""
+    delivery: str = "agreed"
     key: bytes | None = None
     encrypt: bool = True
 
@@ -83,6 +86,8 @@ async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
         options["group"] = f"239.192.7.7:{case.ports[-1]}"
     if case.trace is not None:
         options["trace"] = case.trace
+    if case.delivery != "agreed":  # earlier commits, to compare with, know no other
+        options["delivery"] = case.delivery
     loop = asyncio.get_running_loop()
     async with Channel.connect(
         "bench",
@@ -255,11 +260,16 @@ def throughput(
     round_: int = 0,
     members: int = MEMBERS,
     trace: bool = False,
-) -> float:
-    """Measure and print delivered messages per second of the slowest member."""
+    delivery: str = "agreed",
+) -> tuple[float, float]:
+    """Measure and print delivered messages per second of the slowest member, and their cost.
+
+    The cost is in microseconds of processor time for each message, at all members together.
+    """
     with tempfile.TemporaryDirectory(prefix="raincheck-bench-") as folder:
         case = Case(transport, size, count, free_ports(members + 1), members, batch=batch,
-                    round=round_, members=members, trace=folder if trace else None)  # fmt: skip
+                    round=round_, members=members, trace=folder if trace else None,
+                    delivery=delivery)  # fmt: skip
         reports = measure(case)
     rate: float = min(report["delivered"] / report["seconds"] for report in reports)
     bare = bare_datagrams(60_000) * (60_000 / (size + 4))
@@ -277,18 +287,24 @@ def throughput(
     each = seconds / (count * members) * 1e6
     way = f"send_many({batch})" if batch > 1 else f"send, by {round_}" if round_ else "send"
     print(
-        f"{transport:9} {size:5} B {way:15}{' traced' if trace else '':7} {rate:10,.0f} msg/s per "
+        f"{transport:9} {size:5} B {way:15}{' traced' if trace else '':7} {delivery} "
+        f"{rate:10,.0f} msg/s per "
         f"member  {rate * size / 1e6:6.1f} MB/s  ratio to bare UDP {rate / bare:6.4f}  "
         f"cpu {cpu:4.2f} cores, {each:5.2f} us per message at all members  repairs {repaired}",
         flush=True,
     )
-    return rate
+    return rate, each
 
 
-def latency(transport: str, size: int, count: int, rate: int, senders: int) -> None:
-    """Measure and print the time from `send` to delivery, at every member."""
+def latency(
+    transport: str, size: int, count: int, rate: int, senders: int, delivery: str = "agreed"
+) -> tuple[float, float]:
+    """Measure and print the time from `send` to delivery, at every member.
+
+    Returns the p50 and the p99 of all members together, in milliseconds.
+    """
     case = Case(transport, size, count, free_ports(MEMBERS + 1), senders=senders,
-                rate=rate // senders)  # fmt: skip
+                rate=rate // senders, delivery=delivery)  # fmt: skip
     reports = measure(case)
     each = sum(report["cpu"] for report in reports) / (case.count * senders) * 1e6
     print(
@@ -305,13 +321,37 @@ def latency(transport: str, size: int, count: int, rate: int, senders: int) -> N
             f"p99.9 {cuts[998]:.3f}  max {times[-1]:.3f} ms",
             flush=True,
         )
+    everywhere = [wait / 1e6 for report in reports for wait in report["latencies"]]
+    cuts = statistics.quantiles(everywhere, n=1000)
+    return cuts[499], cuts[989]
+
+
+def safe_beside_agreed(transport: str, size: int, scale: int, rounds: int = 3) -> None:
+    """Measure agreed and safe delivery in turns, and print the medians and their ratios."""
+    figures: dict[str, list[tuple[float, ...]]] = {"agreed": [], "safe": []}
+    for _ in range(rounds):
+        for delivery, found in figures.items():
+            count = 100_000 // scale
+            single = throughput(transport, size, count, round_=64, delivery=delivery)
+            many = throughput(transport, size, count, batch=100, delivery=delivery)
+            waits = latency(transport, size, 1_000 // scale, 1000, MEMBERS, delivery)
+            found.append((*single, *many, *waits))
+    names = (
+        *("send: msg/s per member", "send: us per message"),
+        *("send_many: msg/s per member", "send_many: us per message"),
+        *("latency p50, ms", "latency p99, ms"),
+    )
+    columns = [list(zip(*each, strict=True)) for each in figures.values()]
+    for name, agreed, safe in zip(names, *columns, strict=True):
+        one, other = statistics.median(agreed), statistics.median(safe)
+        print(f"{size} B {name}: agreed {one:,.2f}, safe {other:,.2f}, ratio {other / one:.2f}")
 
 
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the messages")
-    parser.add_argument("--only", choices=("throughput", "latency", "tracing"))
+    parser.add_argument("--only", choices=("throughput", "latency", "tracing", "safe"))
     parser.add_argument("--transport", choices=("udp", "multicast", "tcp"))
     parser.add_argument("--sizes", default="100,1000", help="payload bytes (default 100,1000)")
     parser.add_argument("--count", type=int, help="messages of each sender")
@@ -336,9 +376,12 @@ def main() -> None:
     if options.only in (None, "tracing"):
         for size in sizes:
             count = options.count or 300_000 // scale
-            off = throughput(transports[0], size, count)
-            on = throughput(transports[0], size, count, trace=True)
+            off, _ = throughput(transports[0], size, count)
+            on, _ = throughput(transports[0], size, count, trace=True)
             print(f"tracing on / off at {size} B: {on / off:.3f}")
+    if options.only in (None, "safe"):
+        for size in sizes:
+            safe_beside_agreed(transports[0], size, scale)
 
 
 if __name__ == "__main__":

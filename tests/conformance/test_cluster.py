@@ -420,6 +420,29 @@ def test_logs_are_judged_by_what_was_given_to_the_application(
     assert words in "\n".join(judged.reasons)
 
 
+def test_a_safe_run_is_judged_by_the_uniform_promises(tmp_path: Path) -> None:
+    """b goes on without a, which has delivered one message more before it was killed."""
+    record = lived(tmp_path, {"a": [1, 2, 3], "b": [1, 2], "c": [1, 2]}, 3)
+    record.safe = True
+    logs = tmp_path / "deliveries"
+    for name in "abc":
+        rows: list[dict[str, object]] = [{"event": "safe"}]
+        if name != "a":
+            rows.append({"event": "view", "view": 2})
+        with (logs / f"run-1.{name}.0.jsonl").open("a") as file:
+            file.writelines(json.dumps({"member": f"{name}.0"} | row) + "\n" for row in rows)
+    (logs / "run-1.faults.jsonl").write_text('{"member": "a.0", "event": "crash"}\n')
+
+    judged = judge(record, tmp_path)
+
+    assert judged.verdicts["UniformAgreement"] == "violated"
+    assert judged.verdict == "violated"
+    assert any("uniform_agreement violated" in reason for reason in judged.reasons)
+    assert {"UniformTotalOrder", "UniformAgreement"} <= set(judged.owed)
+    names = {result.name: result.verdict for result in results([judged], {1: ""})}
+    assert names["safe delivery: UniformAgreement"] == "violated"
+
+
 def test_nothing_delivered_is_not_a_pass(tmp_path: Path) -> None:
     judged = judge(Record("run-1", 1, Plan((), {})), tmp_path)
 

@@ -116,6 +116,7 @@ def state(**changed: str) -> dict:
         "receivedTable": "<<>>",
         "early": "<<>>",
         "delivered": "<<>>",
+        "held": "<<>>",
         "stream": "<<>>",
         "joinRsp": "<<>>",
         "forwards": "[a |-> <<>>, b |-> <<>>, c |-> <<>>]",

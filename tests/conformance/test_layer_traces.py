@@ -12,6 +12,7 @@ import pytest
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
+from raincheck.impl.primary import decision as primary
 from raincheck.impl.simulation.group import Link
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
@@ -253,3 +254,51 @@ def test_an_acknowledgement_names_its_first_gaps() -> None:
     assert [tuple(first_gaps(missing, most)) for most in (1, 2, 3, 9)] == [
         (1, 2, 3), (1, 2, 3, 7), (1, 2, 3, 7, 9, 10), missing,
     ]  # fmt: skip
+
+
+PRIMARY = StackConfig(on_merge="state", primary="majority", expected_votes=4)
+
+
+def partitions(folder: Path, **settings: Any) -> RunVerdict:
+    """Trace PRIMARY in a group that is cut, merges, is lost, and is founded anew; judge it."""
+    group = TracedGroup(folder, ("primary",), seed=1, with_state=True, config=PRIMARY, **settings)
+    group.start(*"abcd")
+    group.run_until(lambda: group.in_one_view(*"abcd"))
+    group.run(0.5)
+    for parts in (("abc", "d"), ("ab", "c", "d"), ("ac", "bd"), ("abcd",)):
+        group.partition(*parts)
+        group.run(3.0)
+    for name in "abd":
+        group.crash(name)
+    group.run(2.0)
+    group.settings["d"] = {"found": True}
+    for name in "abd":
+        group.restart(name)
+    group.heal()
+    group.run(3.0)
+    group.partition("abd", "c")
+    group.run(3.0)
+    group.end()
+    (verdict,) = check_paths([folder])
+    return verdict
+
+
+def test_what_primary_did_across_partitions_conforms(tmp_path: Path) -> None:
+    verdict = partitions(tmp_path, link=Link(loss=0.02, duplicate=0.02, delay=(0.0005, 0.01)))
+
+    assert (verdict.findings, verdict.problems) == ([], [])
+    assert verdict.verdict == "holds"
+    often = Counter(verdict.actions)
+    assert min(often[name] for name in ("InstallView", "Decide", "Form")) > 15
+
+
+@pytest.mark.parametrize("undone", [{"tie": "half"}, {"two_rounds": False}, {"lives": False}])
+def test_a_rule_of_primary_that_is_taken_back_shows_in_its_traces(
+    undone: dict[str, Any], tmp_path: Path
+) -> None:
+    repairs = LayerRepairs(primary=primary.Repairs(**undone))
+    verdict = partitions(tmp_path, layers=repairs)
+
+    assert verdict.verdict == "violated"
+    assert verdict.findings[0].reason == "not what the model does"
+    assert verdict.findings[0].action == "Decide"

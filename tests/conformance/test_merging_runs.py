@@ -7,12 +7,23 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.field.judged import TRACE
 from raincheck.conformance.field.merging.campaign import settings_of
+from raincheck.conformance.field.merging.checks import PRIMARY, judge
 from raincheck.conformance.field.merging.faults import CUTS, KINDS, MOST, make_plan
+from raincheck.conformance.field.merging.primaries import (
+    FOLDER,
+    Formed,
+    delivered_elsewhere,
+    delivered_twice,
+    two_primaries,
+)
+from raincheck.conformance.field.merging.run import MergingRecord
 from raincheck.conformance.field.merging.sides import (
     compared,
     compared_in_a_view,
@@ -148,6 +159,7 @@ def test_a_plan_has_a_cut_and_depends_on_the_seed_alone() -> None:
         (["--transport", "udp-multicast"], "--transport udp-multicast cannot be cut"),
         (["--watch"], "--watch is for the ring"),
         (["--faults", "holder"], "--faults does not know holder"),
+        (["--members", "2", "--primary", "majority"], "--members is 2: choose from 3 with"),
     ],
 )
 def test_what_cannot_be_run_is_said(
@@ -160,11 +172,15 @@ def test_what_cannot_be_run_is_said(
 def test_settings_have_the_policy() -> None:
     args = argparse.Namespace(
         rate=None, members=None, messages=None, no_check=False, transport="tcp", faults="halves",
-        seconds=None, size=100, undo="", on_merge="callback", runs=1, soak=None,
+        seconds=None, size=100, undo="", on_merge="callback", runs=1, soak=None, primary="",
     )  # fmt: skip
     settings = settings_of(args)
     assert (settings.on_merge, settings.transport) == ("callback", "tcp")
     assert settings.kinds == ("halves",)
+    args.primary, args.members, args.faults = "majority", 4, "all"
+    settings = settings_of(args)
+    assert settings.primary == "majority"
+    assert "leader" not in settings.kinds
 
 
 @pytest.mark.sockets
@@ -177,3 +193,153 @@ def test_a_real_group_that_is_cut_becomes_one_again(policy: str, tmp_path: Path)
     results = json.loads((out / "summary.json").read_text())["results"]
     assert results[0]["merges"]
     assert {each["name"]: each["verdict"] for each in results[1:]}["OneGroup"] == "holds"
+
+
+# ------------------------------------------------------------------ the primary side alone
+
+P1, P2, P3 = (
+    Formed("", view, tuple(members), number, A1, after)
+    for view, members, number, after in (
+        (A1, ("a.0", "b.0", "c.0"), 1, 0),
+        (A2, ("a.0", "b.0"), 2, 2),
+        (M3, ("a.0", "b.0", "c.0"), 3, 3),
+    )
+)
+
+
+def primaries() -> list[Formed]:
+    """What a, b and c have formed: a and b have gone on without c."""
+    of = {"a.0": (P1, P2, P3), "b.0": (P1, P2, P3), "c.0": (P1, P3._replace(after=1))}
+    return [row._replace(member=member) for member, rows in of.items() for row in rows]
+
+
+def deliveries() -> list[Row]:
+    """What they have delivered: c nothing while it was alone."""
+    logs = [
+        log("a.0", A1, "a1", "c1", A2, "a2", M3, "c2"),
+        log("b.0", A1, "a1", "c1", A2, "a2", M3, "c2"),
+        log("c.0", A1, "a1", B2, M3, "c2"),
+    ]
+    return [row for rows in logs for row in rows]
+
+
+def test_one_chain_of_primary_views_is_right() -> None:
+    assert two_primaries(primaries()) == ""
+    assert delivered_elsewhere(primaries(), deliveries()) == ""
+
+
+@pytest.mark.parametrize(
+    ("planted", "said"),
+    [
+        (
+            P2._replace(member="c.0", view=B2, members=("c.0",)),
+            "a.0 and c.0 have both formed a primary view 2: view 2 (a.0 b.0) and view 2 (c.0)",
+        ),
+        (P3._replace(member="c.0", history=B2), "have both formed a primary view 3"),
+        (
+            P3._replace(member="c.0", view=M3 + 1, members=("c.0",), number=4),
+            "primary view 4 (c.0) has no majority of the one before, 3 (a.0 b.0 c.0)",
+        ),
+        (
+            P3._replace(member="c.0", view=M3 + 1, number=4, history=B2),
+            "primary views 3 and 4 are of two histories",
+        ),
+    ],
+)
+def test_a_primary_view_that_cannot_be_is_caught(planted: Formed, said: str) -> None:
+    assert said in two_primaries([*primaries(), planted])
+
+
+def test_half_of_a_primary_view_needs_the_smallest_address() -> None:
+    four = P1._replace(member="b.0", members=("a.10", "a.9", "b.0", "c.0"))
+    two = P2._replace(member="b.0", members=("a.9", "b.0"))
+    assert two_primaries([four, two]) == ""
+    assert "has no majority" in two_primaries([four, two._replace(members=("a.10", "b.0"))])
+
+
+@pytest.mark.parametrize(
+    ("member", "rows", "said"),
+    [
+        ("c.0", (A1, "a1", B2, "c2"), "c.0 delivers c 2 in view 2, which it has not formed"),
+        ("c.0", (A1, "a1", M3, "c2"), ""),
+        ("b.0", (A1, "a1", A2, "c1"), "b.0 delivers c 1 in view 2, which it has not formed"),
+    ],
+)
+def test_a_delivery_outside_of_a_primary_view_is_caught(
+    member: str, rows: tuple[int | str, ...], said: str
+) -> None:
+    found = delivered_elsewhere(primaries(), log(member, *rows))
+    assert bool(found) == bool(said)
+    assert said in found
+
+
+def took(member: str, position: int, provider: str, after: int) -> Row:
+    """The row of a state that a member has taken."""
+    return Row(member, position, M3, provider, event="state", after=after)
+
+
+def test_what_a_member_alone_has_delivered_is_undone_by_a_state() -> None:
+    a = log("a", A1, "a1", "c1", "c2", M3, "a2")
+    b = log("b", A1, "a1", B2)
+    again = [took("b", 2, "a", 3), Row("b", 3, M3, "a", "2")]
+    c = [*log("c", A1, "a1", "b9"), took("c", 3, "a", 1), Row("c", 4, M3, "b", "9")]
+    assert delivered_twice([*a, *b, *again, *c]) == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([Row("b", 2, A1, "a", "1")], "b delivers a 1 again (2)"),
+        ([took("b", 2, "a", 3), Row("b", 3, M3, "c", "2")], "b delivers c 2 again (3)"),
+        (
+            [*log("d", A1, "d1"), took("d", 2, "b", 2), Row("d", 3, M3, "c", "1")],
+            "d delivers c 1 again (3)",
+        ),
+    ],
+)
+def test_what_is_in_the_state_and_comes_again_is_caught(rows: list[Row], said: str) -> None:
+    a, b = log("a", A1, "a1", "c1", "c2", M3, "a2"), log("b", A1, "a1")
+    more = [] if any(row.member == "b" for row in rows) else [took("b", 2, "a", 3)]
+    assert delivered_twice([*a, *b, *more, *rows]) == said
+
+
+def test_a_run_is_judged_by_its_logs_of_primary_views(tmp_path: Path) -> None:
+    for folder in ("deliveries", FOLDER):
+        (tmp_path / folder).mkdir()
+    for member in "abc":
+        rows = [json.dumps(each._asdict()) for each in primaries() if each.member == f"{member}.0"]
+        path = tmp_path / FOLDER / f"run-1.{member}.0.jsonl"
+        path.write_text("".join(row + "\n" for row in rows))
+    record = MergingRecord("run-1", 1, make_plan((), 1))
+
+    def verdicts() -> dict[str, str]:
+        for old in (tmp_path / "deliveries").iterdir():
+            old.unlink()
+        for member in "abc":
+            lines = [each for each in deliveries() if each.member == f"{member}.0"]
+            text = b"".join(msgspec.json.encode(each) + b"\n" for each in lines)
+            (tmp_path / "deliveries" / f"run-1.{member}.0.jsonl").write_bytes(text)
+        judged = judge(record, tmp_path, takes_state=True, primary=True)
+        assert judged.verdicts[TRACE] == "inconclusive"  # nobody has written one
+        return {name: judged.verdicts[name] for name in PRIMARY if name != TRACE}
+
+    assert verdicts() == {"OnePrimary": "holds", "OnlyPrimary": "holds", "Once": "holds"}
+    with (tmp_path / FOLDER / "run-1.c.0.jsonl").open("a") as file:
+        alone = P2._replace(member="c.0", view=B2, members=("c.0",))
+        file.write(json.dumps(alone._asdict()) + "\n")
+    assert verdicts() == {"OnePrimary": "violated", "OnlyPrimary": "holds", "Once": "holds"}
+    for path in (tmp_path / FOLDER).iterdir():
+        path.write_text("")
+    found = verdicts()
+    assert found == {"OnePrimary": "inconclusive", "OnlyPrimary": "violated", "Once": "holds"}
+
+
+@pytest.mark.sockets
+@pytest.mark.slow
+def test_of_a_real_group_that_is_cut_only_the_primary_side_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ["--members", "3", "--seconds", "3", "--faults", "halves", "--primary", "majority"]
+    assert main(["run", "merging", *options, "--seed", "3", "--out", str(out)]) == 0
+    results = json.loads((out / "summary.json").read_text())["results"]
+    verdicts = {each["name"]: each["verdict"] for each in results[1:]}
+    assert {verdicts[name] for name in PRIMARY} == {"holds"}

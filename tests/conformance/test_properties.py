@@ -257,6 +257,26 @@ def test_what_only_a_crashed_member_delivered_otherwise_breaks_the_uniform_promi
     assert verdicts(apart)["virtual_synchrony"].verdict == HOLDS
 
 
+def test_what_a_crashed_member_delivered_others_have_too_where_the_log_is_safe() -> None:
+    rows = log("p: 1/z1 2/a1", "q: 1/z1 2/a1", "r: 1/z1 1/b1", end=False)
+    rows.append(Row("r", 0, event="crash"))
+    safe = Row("p", 0, event="safe")
+
+    assert "uniform_agreement" not in verdicts(rows)
+    found = verdicts([*rows, safe])["uniform_agreement"]
+    assert found.verdict == VIOLATED
+    assert found.witness == {"view": 1, "messages": [["b", "1"]], "members": ["r", "p"]}
+    assert verdicts([*rows, safe])["uniform_total_order"].verdict == HOLDS
+    rows[3:5] = log("q: 1/z1 1/b1", end=False)
+    assert verdicts([*rows, safe])["uniform_agreement"].witness["members"] == ["q", "p"]
+    assert (
+        verdicts(log("p: 1/z1 2/a1", "r: 1/z1"), names=("uniform_agreement",))[
+            "uniform_agreement"
+        ].verdict
+        == HOLDS
+    )
+
+
 def test_a_crashed_member_is_judged_for_the_views_that_it_went_on_from() -> None:
     rows = [*log("p: 1/a1 1/b1 2/c1", "q: 1/b1 1/a1 2/c1", end=False), Row("q", 0, event="crash")]
     apart = [*log("p: 1/z1 1/a1", "q: 1/z1 2/a1 3/c1"), Row("q", 0, event="crash")]
@@ -281,6 +301,7 @@ def test_each_verdict_says_over_how_many_it_was_judged() -> None:
         "gap_freeness": (2, 2, 2),
         "state_cut": (0, 0, 0),
         "uniform_total_order": (2, 2, 3),
+        "uniform_agreement": (3, 1, 1),
         "sending_view": (3, 2, 2),
     }
 
@@ -290,6 +311,7 @@ def test_each_verdict_says_over_how_many_it_was_judged() -> None:
     [
         ("total_order", log("p: a1 b1", "q: a1"), "the same two messages"),
         ("uniform_total_order", log("p: a1 b1", "q: a1"), "the same two messages"),
+        ("uniform_agreement", log("p: 1/a1", "q: 1/a1"), "from which another one went on"),
         ("agreement", log("p: a1 b1"), "went on together"),
         ("agreement", log("p: a1 b1", "q: a1 b1", end=False), "went on together"),
         ("sender_fifo", log("p: a1 b1", "q: a1 b1"), "two messages of one sender"),
@@ -369,7 +391,7 @@ def test_a_message_that_no_state_contains_is_missing_amid_a_view(end: bool) -> N
     ],
 )
 def test_a_state_whose_contents_no_log_has_leaves_what_rests_on_it_open(rows: list[Row]) -> None:
-    found = verdicts(rows)
+    found = verdicts([*rows, Row("p", 0, event="safe")])
 
     assert {found[name].verdict for name in NEEDS_STATES} == {INCONCLUSIVE}
     assert all(found[name].reason for name in NEEDS_STATES)

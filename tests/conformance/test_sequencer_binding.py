@@ -62,8 +62,8 @@ def test_every_edge_of_the_case_is_taken_by_the_real_cores(name: str) -> None:
 def test_all_actions_are_taken_and_all_guards_seen_false() -> None:
     # What the repaired protocol never meets, a gap, takes a case with a repair undone; STABLE
     # reports to the design that keeps its messages until they are stable. A FORWARD that
-    # nobody sent takes an adversary.
-    names = [*REPAIRED, "f3-undone", "f12-repaired", "f19-repaired", "f19-contents"]
+    # nobody sent takes an adversary. Safe delivery has cases of its own.
+    names = [*REPAIRED, "f3-undone", "f12-repaired", "f19-repaired", "f19-contents", "safe-join"]
     reached, refused = Counter[str](), Counter[str]()
     for name in names:
         done, probes = replayed(name)
@@ -73,7 +73,7 @@ def test_all_actions_are_taken_and_all_guards_seen_false() -> None:
     cases = [CASES[f"sequencer-{name}"] for name in names]
     found = coverage(BINDING, cases, reached, refused, ())
     assert found.verdict == "holds", found.detail
-    assert (found.figures["actions"], found.figures["guards"]) == (15, 16)
+    assert (found.figures["actions"], found.figures["guards"]) == (19, 26)
 
 
 def test_an_action_or_guard_that_nothing_reaches_is_a_finding() -> None:

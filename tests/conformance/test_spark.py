@@ -235,6 +235,32 @@ def test_what_is_in_a_state_and_what_is_in_neither_is_found_on_both_engines(
 
 
 @spark
+@pytest.mark.parametrize(
+    ("lines", "lacks"),
+    [
+        (("p: 1/a1 2/b1", "q: 1/a1 2/b1", "r: 1/a1 1/b2"), ["r", "p"]),
+        (("p: 1/a1 2/b1", "q: 2/b1", "r: 1/a1"), ["r", "q"]),
+        (("p: 1/a1 2/b1", "q: 1/a1 2/b1", "r: 1/a1"), None),
+        (("p: 1/a1 2/b1", "q: 2/=p1 2/b1", "r: 1/a1 2/b1"), None),
+    ],
+)
+def test_what_only_who_is_gone_has_delivered_is_found_on_both_engines(
+    session: "SparkSession", tmp_path: Path, lines: tuple[str, ...], lacks: list[str] | None
+) -> None:
+    from raincheck.conformance.spark.properties import check_deliveries
+
+    rows = [*log(*lines), *(Row(name, 0, event="safe") for name in "pqr")]
+    rows += [Row("q", 0, 1, event="view"), Row("r", 0, event="crash")]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
+    local = properties_local.check_deliveries([tmp_path])
+    [found] = [each for each in local.properties if each.name == "uniform_agreement"]
+
+    assert found.witness.get("members") == lacks
+    assert check_deliveries(session, [tmp_path]) == local
+
+
+@spark
 @pytest.mark.parametrize("after", [0, 1])
 def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, after: int

@@ -31,9 +31,12 @@ def example() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("on_merge", ["state", "callback"])
-def test_counters_that_were_parted_end_with_the_number_of_the_larger_side(
-    on_merge: str, example: ModuleType
+@pytest.mark.parametrize(
+    ("on_merge", "primary"),
+    [("state", False), ("callback", False), ("state", True), ("callback", True)],
+)
+def test_counters_that_were_parted_end_with_the_number_of_the_prevailing_side(
+    on_merge: str, primary: bool, example: ModuleType
 ) -> None:
     found: dict[str, tuple[int, int]] = {}
     alone: list[int] = []
@@ -51,7 +54,9 @@ def test_counters_that_were_parted_end_with_the_number_of_the_larger_side(
                 )
                 config = SimulatedChannel(
                     cluster="counter", name=name, incarnation=1, bind=place, network=network,
-                    initial_hosts=[PLACES["a"]], on_merge=on_merge,
+                    initial_hosts=[PLACES["a"]], on_merge=on_merge, primary_timeout=60.0,
+                    primary="majority" if primary else None,
+                    expected_votes=3 if primary else None,
                     get_state=replica.counter.get_state, set_state=replica.counter.set_state,
                 )  # fmt: skip
                 channel = await exits.enter_async_context(raincheck.Channel.connecting(config))
@@ -71,5 +76,9 @@ def test_counters_that_were_parted_end_with_the_number_of_the_larger_side(
 
     assert len(set(found.values())) == 1
     (_, operations), *_ = found.values()
+    if primary:  # c has waited, and all that it was given to send has come in the end
+        assert alone[0] < 0.6 * OPERATIONS
+        assert operations == 3 * OPERATIONS
+        return
     assert alone[0] > OPERATIONS / 2  # c has gone on by itself
     assert 2 * OPERATIONS <= operations < 3 * OPERATIONS  # and what it has done is lost

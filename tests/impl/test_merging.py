@@ -487,7 +487,8 @@ def test_policies_that_cannot_work_are_refused() -> None:
 def test_a_merged_view_is_a_view() -> None:
     a, b = Address("a", 0), Address("b", 0)
     sides = (View(ViewId(2, a), (a,)), View(ViewId(4, b), (b,)))
-    view = MergeView.of(View(ViewId(5, a), (a, b), (b,)), sides)
+    view = MergeView.of(View(ViewId(5, a), (a, b), (b,)), sides, sides[1])
     assert view == View(ViewId(5, a), (a, b))
     assert view.subgroups == sides
+    assert view.prevailing == sides[1]
     assert str(view) == "view 5 [a.0 b.0]"

@@ -15,6 +15,7 @@ from raincheck.impl.messages import Endpoint, Payloads
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.sealing.sealing import SEED, Sealing
 from raincheck.impl.simulation.group import Flight, Node, Simulator
+from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import Outgoing
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
@@ -44,15 +45,18 @@ RARE = {
     "ReconcileOk", "StateAsk", "StateCancel", "StateCredit", "StateRefuse",
 }  # fmt: skip
 """What a group does not need that loses nothing, gives small states, and has met its hosts."""
+OF_SAFE = {"ReceivedUpTo", "SafeUpTo"}
+"""What only a group with safe delivery sends."""
 
 
 class Sorted(Simulator):
     """A simulated group whose datagrams somebody records with their kinds."""
 
-    def __init__(self, seed: int = 1) -> None:
+    def __init__(self, seed: int = 1, delivery: str = "agreed") -> None:
         self.recorded: dict[type, list[Flight]] = {}
         self._kind: type = object
-        super().__init__(seed, keys=(OLD,), with_state=True)
+        config = StackConfig(delivery=delivery)
+        super().__init__(seed, keys=(OLD,), with_state=True, config=config)
 
     def _transmit(self, node: Node, out: Outgoing) -> None:
         header = UNSUMMED.decode(out.data).header
@@ -64,9 +68,9 @@ class Sorted(Simulator):
         super()._fly(flight)
 
 
-def changed(seed: int = 1) -> Sorted:
+def changed(seed: int = 1, delivery: str = "agreed") -> Sorted:
     """A group in which each kind of change has been, and that goes on as a, b and d."""
-    group = Sorted(seed)
+    group = Sorted(seed, delivery)
     group.start("a", "b", "c")
     group.run_until(lambda: group.in_one_view("a", "b", "c"), 20.0)
     for name in "abc":
@@ -159,9 +163,12 @@ def test_no_kind_of_datagram_is_taken_that_a_life_has_sealed_which_is_over(place
     assert state(group) == state(undisturbed)
 
 
-@pytest.mark.parametrize("place", ["a stranger", "its sender"])
-def test_no_kind_of_datagram_of_this_life_is_taken_again(place: str) -> None:
-    undisturbed, group = changed(), changed()
+@pytest.mark.parametrize(
+    ("place", "delivery"),
+    [("a stranger", "agreed"), ("its sender", "agreed"), ("a stranger", "safe")],
+)
+def test_no_kind_of_datagram_of_this_life_is_taken_again(place: str, delivery: str) -> None:
+    undisturbed, group = changed(delivery=delivery), changed(delivery=delivery)
     recorded = {kind: list(flights) for kind, flights in group.recorded.items()}
     dropped, sent = drops(group), 0
 
@@ -175,4 +182,5 @@ def test_no_kind_of_datagram_of_this_life_is_taken_again(place: str) -> None:
         goes_on(each)
 
     assert state(group) == state(undisturbed)
-    assert {kind.__name__ for kind in (*HEADERS, *BODIES) if kind not in recorded} == RARE
+    unseen = {kind.__name__ for kind in (*HEADERS, *BODIES) if kind not in recorded}
+    assert unseen == (RARE if delivery == "safe" else RARE | OF_SAFE)

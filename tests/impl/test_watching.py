@@ -204,12 +204,12 @@ def test_every_figure_is_exported_and_names_may_have_any_letters() -> None:
     metrics = Metrics(
         group='a "group"\\of\nours', member="m.0", status="joining", view=1, members=2,
         coordinator=False, blocked=True, pending=3, waiting_for=4, inbox=5, buffered=6, sent=7,
-        received=8, events={"naks": 9},
+        received=8, events={"naks": 9}, primary=True,
     )  # fmt: skip
     text = metrics.prometheus()
 
     read = samples(text)
-    assert sorted(read.values()) == [0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert sorted(read.values()) == [0, 0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     [labels] = {
         (sample.labels["group"], sample.labels["member"])
         for family in text_string_to_metric_families(text)

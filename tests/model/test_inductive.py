@@ -44,11 +44,13 @@ def test_there_is_something_to_prove_for_every_conjunct_action_and_property():
     kept = {(o.claim, o.transition) for o in found if o.kind == "kept"}
     assert len(kept) == len(WHOLE.invariant) * len(WHOLE.transitions)
     assert {o.claim for o in found if o.kind == "implied"} == {
-        *("TotalOrder", "Agreement", "Integrity", "Fifo", "GapFree", "Fresh", "InView")
+        *("TotalOrder", "Agreement", "Integrity", "Fifo", "GapFree", "Fresh", "InView"),
+        *("UniformTotalOrder", "UniformAgreement"),
     }
     assert {t.action for t in WHOLE.transitions} == {
         *("Send", "ReceiveForward", "ReceiveData", "InstallView", "Join", "Resend"),
         *("Leave", "Stop", "Crash", "Restart", "ViewChange", "Demote", "Forge"),
+        *("Acknowledge", "ReceiveAck", "Announce", "ReceiveSafe"),
     }
 
 

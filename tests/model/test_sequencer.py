@@ -32,8 +32,8 @@ VIOLATED = {
     "sequencer-f17-seed": "sequencer-f1-repaired",
     "sequencer-f6-seed": "sequencer-f5-repaired",
     "sequencer-f13-undone": "sequencer-f13-repaired",
-    "sequencer-f16-uniform-agreement": "sequencer-f3-repaired",
-    "sequencer-f16-uniform-order": "sequencer-f3-repaired",
+    "sequencer-f16-uniform-agreement": "sequencer-f16-safe-agreement",
+    "sequencer-f16-uniform-order": "sequencer-f16-safe-order",
 }
 """Cases in which an invariant fails, and one in which that invariant holds."""
 
@@ -74,8 +74,8 @@ def test_a_wrong_handler_shows_in_the_counts(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_wrong_handler_shows_in_the_promises(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgetful(rules: Rules, me: Local, coordinator: str, data: Data) -> node.Answer:
-        answer = handled(rules, me, coordinator, data)
+    def forgetful(rules: Rules, me: Local, coordinator: str, data: Data, place: int) -> node.Answer:
+        answer = handled(rules, me, coordinator, data, place)
         if isinstance(answer, Refused):
             return answer
         return Accepted(answer.local._replace(received_table=()), answer.outputs)

@@ -75,8 +75,7 @@ class Config(TracedConfig):
     net: Net = field(default_factory=Net)
 
     async def open_transport(self) -> Transport:
-        outer = await TracedConfig.open_transport(self)
-        assert isinstance(outer, FaultyTransport)
+        outer = await self._open_damaged()
         self.net.outer = outer
         return outer
 
@@ -93,10 +92,7 @@ class Config(TracedConfig):
 
 def close_traces(config: TracedConfig) -> None:
     """Complete the traces of the life that is over."""
-    for core, recorder in config.recorders:
-        recorder.footer(core)
-    for writer in config.writers:
-        writer.close()
+    config.end_traces()
     config.recorders.clear()
     config.writers.clear()
 

@@ -6,7 +6,7 @@ data that the membership adds to an answer is opaque to FLUSH, and absent from t
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from raincheck.conformance.bindings.binding import FIFO, Binding
@@ -16,10 +16,11 @@ from raincheck.impl.flush.core import Flush, Repairs
 from raincheck.impl.messages import Address, Digest
 from raincheck.impl.wire.headers import Fetch, Fid
 from raincheck.model.flush import events as model_events
+from raincheck.model.flush import field
 from raincheck.model.flush import handlers as model
 
 from .invariants import INVARIANTS
-from .speaks import SPEAKS
+from .speaks import ACROSS_MERGES, SPEAKS
 
 NOT_OURS = frozenset({"PassLatch", "ReceiveFlushOk"})
 """Actions that are not implemented: numbering after the latch, and the changed design."""
@@ -69,7 +70,7 @@ def output_of(effect: Any) -> Any:
     return shaped(effect, getattr(model_events, type(effect).__name__))
 
 
-BINDING = Binding(
+_OF_ONE_GROUP = Binding(
     protocol="flush",
     rules=model.Rules,
     local=model.Local,
@@ -102,4 +103,16 @@ BINDING = Binding(
     output_of=output_of,
     speaks=SPEAKS,
     invariants=INVARIANTS,
+)
+
+BINDING = replace(
+    _OF_ONE_GROUP,
+    merging=replace(
+        _OF_ONE_GROUP,
+        inputs={**model.INPUTS, "InstallView": field.InstallView},
+        handlers={**model.HANDLERS, "InstallView": field.install_view},
+        field_inputs=field.INPUTS,
+        field_handlers=field.HANDLERS,
+        speaks=ACROSS_MERGES,
+    ),
 )

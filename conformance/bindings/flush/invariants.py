@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from operator import itemgetter
 from typing import Any, Final
 
@@ -12,8 +13,15 @@ from raincheck.conformance.trace.invariants.asked import (
     OfStep,
     Unshown,
 )
-from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, event, name
-from raincheck.conformance.trace.layers.speaks import Said
+from raincheck.conformance.trace.invariants.moments import (
+    Asking,
+    Moments,
+    Span,
+    broken,
+    event,
+    name,
+)
+from raincheck.conformance.trace.layers.speaks import VIEW, Said
 from raincheck.conformance.trace.layers.views import views_of
 from raincheck.conformance.trace.records import Address
 from raincheck.model.flush.events import Block, Unblock
@@ -29,7 +37,8 @@ def _suspended(_before: Local | None, after: Local) -> Said:
 
 
 def _still(_before: Local | None, after: Local) -> Said:
-    yield "still", after.flush if after.latch and after.blocked == "yes" else None
+    # Whoever is flushed again before it goes on has its latch closed already.
+    yield "still", after.flush if after.latch and after.blocked != "no" else None
 
 
 def _in_turns(before: Local, _event: Any, after: Local, outputs: tuple[Any, ...]) -> bool | None:
@@ -46,7 +55,7 @@ def _gone(moments: Moments) -> set[Address]:
     last = {
         who: mine[-1].value for who, report in moments.reports.items() if (mine := views_of(report))
     }
-    latest, members, _ = max(last.values(), key=itemgetter(0), default=(0, (), True))
+    latest, members, *_ = max(last.values(), key=itemgetter(0), default=(0, ()))
     left = {who for who, view in last.items() if view[0] < latest and list(who) not in members}
     return {*moments.crashed, *left}
 
@@ -63,13 +72,44 @@ def accurate(moments: Moments) -> str:
     return ""
 
 
+def _has_left(moments: Moments, span: Span, requester: Address) -> bool:
+    """Whether the member of this span takes the requester for gone, by its next view at latest.
+
+    It may begin a flush without the requester, and say so at the next event.
+    """
+    left = False
+    for said in moments.reports[span.who].said:
+        if said.topic == VIEW and said.index > span.start:
+            break
+        if said.topic == "gone" and said.value == list(requester):
+            left = True
+        elif said.topic == VIEW and list(requester) in said.value[1]:
+            left = False
+    return left
+
+
+def _is_apart(moments: Moments, one: Span, other: Span) -> bool:
+    """Whether the participant is still for somebody else, or has gone on without the requester."""
+    end = inf if one.end is None else one.end
+    later = _number_at(moments, other.who, other.start) > _number_at(moments, one.who, end)
+    return later or other.value is not None or _has_left(moments, other, one.who)
+
+
+def _number_at(moments: Moments, who: Address, index: float) -> int:
+    views = views_of(moments.reports[who])
+    return max((said.value[0] for said in views if said.index <= index), default=0)
+
+
 def participants_still(moments: Moments) -> Asking:
     """While a requester has suspended the members, all participants are still, for its flush.
 
     One that has crashed, or was left out of a view, has suspended them as long as it has heard of
-    the participant: afterwards no message says when others knew that it is gone.
+    the participant: afterwards no message says when others knew that it is gone. In groups that
+    merge a participant that takes the requester for gone goes on without it, into later views; and
+    who leads the merged view may flush it before the sides' requesters have ended their flushes.
     """
     gone = _gone(moments)
+    merges = any(report.merges for report in moments.reports.values())
     count = 0
     for one in moments.spans("suspended"):
         if one.value is None:
@@ -78,6 +118,8 @@ def participants_still(moments: Moments) -> Asking:
         for node, life in participants:
             for other in moments.beside(one, "still", (node, life)):
                 if one.who in gone and not moments.heard(one.who, other.who, other.start):
+                    continue
+                if merges and other.value != fid and _is_apart(moments, one, other):
                     continue
                 count += 1
                 if other.value != fid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -102,3 +103,12 @@ SPEAKS: Final = Speaks(
         ),
     ),
 )
+
+ACROSS_MERGES: Final = replace(
+    SPEAKS,
+    agrees=tuple(
+        replace(each, compare=in_turn) if each.name == "ResumeIsGms" else each
+        for each in SPEAKS.agrees
+    ),
+)
+"""In groups that merge GMS's Resume waits for MERGE2's, and the next flush may take its place."""

@@ -6,7 +6,7 @@ spec does.
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from raincheck.conformance.bindings.conversion import shaped
 from raincheck.impl.gms import events as core_events
 from raincheck.impl.gms.core import Gms, Repairs
 from raincheck.impl.messages import Address, View
+from raincheck.model.gms import field
 from raincheck.model.gms import handlers as model
 from raincheck.model.gms.events import OUTPUTS
 
@@ -61,7 +62,7 @@ def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
     return all(answer.member in members and answer.view is not None for answer in answers)
 
 
-BINDING = Binding(
+_OF_ONE_GROUP = Binding(
     protocol="gms",
     rules=model.Rules,
     local=model.Local,
@@ -88,4 +89,15 @@ BINDING = Binding(
     promised=PROMISED,
     speaks=SPEAKS,
     invariants=INVARIANTS,
+)
+
+BINDING = replace(
+    _OF_ONE_GROUP,
+    merging=replace(
+        _OF_ONE_GROUP,
+        inputs={**model.INPUTS, "ReceiveNewView": field.ReceiveNewView},
+        handlers={**model.HANDLERS, "ReceiveNewView": field.receive_new_view},
+        field_inputs=field.INPUTS,
+        field_handlers=field.HANDLERS,
+    ),
 )

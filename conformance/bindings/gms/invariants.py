@@ -84,8 +84,23 @@ def _number(view: Any) -> int:
     return 0 if view is None else int(view[0][0])
 
 
+def _merges(moments: Moments) -> bool:
+    """Whether groups merge: then there are several lines of views, which number them alike."""
+    return any(report.merges for report in moments.reports.values())
+
+
+def _shared(view: Any, merges: bool) -> Any:
+    """Return a view as all its members have it: of a merged one each side has its own joiners."""
+    return view[:2] if merges and view is not None else view
+
+
 def one_view_a_number(moments: Moments) -> Asking:
-    """No number belongs to two views that were installed, and none is left out."""
+    """No number belongs to two views that were installed, and none is left out.
+
+    It is not asked of groups that merge: with two groups there are two sequences.
+    """
+    if _merges(moments):
+        return Asking(0)
     known: dict[int, tuple[str, Any]] = {}
     count = 0
     for who, note in moments.noted("step"):
@@ -101,14 +116,21 @@ def one_view_a_number(moments: Moments) -> Asking:
 
 
 def one_history(moments: Moments) -> Asking:
-    """An identifier names one membership, and all who install it come from the same view."""
+    """An identifier names one membership, and all who install it come from the same view.
+
+    A merged view's sides come from one each: those of a side have the same joiners.
+    """
     views: dict[str, tuple[str, Any]] = {}
     befores: dict[str, tuple[str, Any]] = {}
-    count = 0
+    count, merges = 0, _merges(moments)
     for who, note in moments.noted("step"):
         before, view = note.value
-        called, where = str(view[0]), event(who, note.index)
-        for known, value in ((views, view), (befores, before)):
+        where = event(who, note.index)
+        side = str([view[0], view[2]]) if merges else str(view[0])
+        for known, called, value in (
+            (views, str(view[0]), _shared(view, merges)),
+            (befores, side, _shared(before, merges)),
+        ):
             if value is None:
                 continue
             other, same = known.setdefault(called, (where, value))
@@ -133,19 +155,25 @@ def _pairs(moments: Moments) -> Iterator[tuple[Span, Span]]:
 
 
 def same_views_at_once(moments: Moments) -> Asking:
-    """Two present members have the same view of a number."""
-    count = 0
+    """Two present members have the same view of a number, in groups that merge of an id."""
+    count, merges = 0, _merges(moments)
     for one, other in _pairs(moments):
-        if _number(one.value) == _number(other.value):
+        alike = one.value[0] == other.value[0] if merges else True
+        if alike and _number(one.value) == _number(other.value):
             count += 1
-            if one.value != other.value:
+            if _shared(one.value, merges) != _shared(other.value, merges):
                 but = f"{other.value} at {name(other.who)}, event {other.start}"
                 return Asking(count, broken(one, one.start, one.value, but))
     return Asking(count)
 
 
 def nobody_lost(moments: Moments) -> Asking:
-    """A newer view has every member that is present with an older one, or the same."""
+    """A newer view has every member that is present with an older one, or the same.
+
+    It is not asked of groups that merge: the members of another group are in none of its views.
+    """
+    if _merges(moments):
+        return Asking(0)
     count = 0
     for one, other in _pairs(moments):
         count += 1
@@ -155,9 +183,19 @@ def nobody_lost(moments: Moments) -> Asking:
     return Asking(count)
 
 
+def _has_suspected(moments: Moments, who: Address, other: Address, by: int) -> bool:
+    """Whether a member had suspected another one since the last view that it has installed."""
+    since = max((s.index for s in moments.noted_by(who, "step") if s.index < by), default=0)
+    suspects = moments.noted_by(who, "suspects")
+    return any(since < s.index < by and s.value == list(other) for s in suspects)
+
+
 def installed_before_resume(moments: Moments) -> Asking:
-    """When a leader lets FLUSH resume, whoever installs its view has done so, unless it is gone."""
-    gone = _gone(moments)
+    """When a leader lets FLUSH resume, whoever installs its view has done so, unless it is gone.
+
+    Groups that merge come from wrong suspicions: whom the leader has suspected it does not await.
+    """
+    gone, merges = _gone(moments), _merges(moments)
     installed: dict[bytes, list[tuple[Address, int]]] = {}
     for who, step in moments.noted("step"):
         installed.setdefault(encode(step.value[1]), []).append((who, step.index))
@@ -167,6 +205,8 @@ def installed_before_resume(moments: Moments) -> Asking:
             if other == who or list(other) in note.value[2]:
                 continue
             if other in gone and not moments.heard(other, who, note.index):
+                continue
+            if merges and _has_suspected(moments, who, other, note.index):
                 continue
             count += 1
             if not moments.before(other, index, who, note.index):

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from raincheck.conformance.trace.layers.agreements import Agreement, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
+from raincheck.model.gms import field
 from raincheck.model.gms.events import Prepared, Resume, Suspend, Suspended
 from raincheck.model.gms.handlers import INPUTS
 
@@ -13,7 +14,12 @@ from raincheck.model.gms.handlers import INPUTS
 def begins(local: Any) -> Said:
     """Return the view in which a file begins."""
     if local.view is not None:
-        yield VIEW, view(local.view.id.counter, local.view.members)
+        yield VIEW, _view(local.view)
+
+
+def _view(installed: Any) -> Any:
+    number, by = installed.id
+    return view(number, installed.members, by=by)
 
 
 def _steps(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said:
@@ -25,7 +31,7 @@ def _steps(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Sai
 
 def _said(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said:
     if after.view is not None and after.view != before.view:
-        yield VIEW, view(after.view.id.counter, after.view.members)
+        yield VIEW, _view(after.view)
     if after.gone is not before.gone:
         yield from (("gone", list(who)) for who in sorted(after.gone - before.gone))
     match type(event).__name__:
@@ -44,7 +50,7 @@ def _said(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said
 
 SPEAKS: Final = Speaks(
     begins=begins,
-    says=dict.fromkeys(INPUTS, _steps),
+    says=dict.fromkeys((*INPUTS, *field.INPUTS), _steps),
     agrees=(
         Agreement(
             name="SuspendedIsFlush",

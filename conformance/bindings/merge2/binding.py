@@ -1,11 +1,12 @@
 """MERGE2's binding: the model's names and values, and those of the implementation.
 
-The two agree on every name. The spec's nodes live once, so each has incarnation 0.
+The two agree on every name. The spec's nodes live once, so each has incarnation 0; real processes
+are named by their addresses (`addressed.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from raincheck.impl.messages import Address
 from raincheck.model.merge2 import events as model_events
 from raincheck.model.merge2 import handlers as model
 
+from .addressed import of_processes
 from .invariants import INVARIANTS
 
 _AROUND = ("until_suspected", "flush")
@@ -79,7 +81,7 @@ def offered(_rules: model.Rules, _local: model.Local) -> tuple[Any, ...]:
     return model_events.Merge(nobody, 1, False), model_events.Merge(somebody, 1, False, stands=True)
 
 
-BINDING = Binding(
+_OF_NODES = Binding(
     protocol="merge2",
     rules=model.Rules,
     local=model.Local,
@@ -125,3 +127,5 @@ BINDING = Binding(
     offered=offered,
     invariants=INVARIANTS,
 )
+
+BINDING = replace(_OF_NODES, merging=of_processes(_OF_NODES))

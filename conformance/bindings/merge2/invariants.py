@@ -39,13 +39,22 @@ def _suspects(before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
     yield "suspects", (before.merge, event.member)
 
 
+def _leaves_out(before: Local, _event: Any, after: Local, _outputs: Any) -> Said:
+    if before.merge != after.merge and after.view.merge == NO_MERGE:
+        gone = sorted({*before.view.members} - {*after.view.members})
+        yield "left out", (before.merge, gone)
+
+
 def _ends(local: Local) -> Said:
     yield "ends", local.merge
 
 
-def _who(moments: Moments, node: str) -> Address | None:
-    """Return the process of that name whose file is there: a node lives once."""
-    return next((who for who in moments.reports if who[0] == node), None)
+def _who(moments: Moments, process: Any) -> Address | None:
+    """Return the process of that address whose file is there; of a name alone, it lives once."""
+    if isinstance(process, str):
+        return next((who for who in moments.reports if who[0] == process), None)
+    who = (process[0], process[1])
+    return who if who in moments.reports else None
 
 
 def _installed(moments: Moments, who: Address, view: Any) -> int | None:
@@ -54,9 +63,29 @@ def _installed(moments: Moments, who: Address, view: Any) -> int | None:
     return next((note.index for note in notes if note.value == view), None)
 
 
-def _doubted(moments: Moments) -> set[tuple[bytes, str]]:
-    """Return the merges in which somebody was suspected, and who that was."""
-    return {(encode(note.value[0]), note.value[1]) for _, note in moments.noted("suspects")}
+def _doubted(moments: Moments) -> set[bytes]:
+    """Return the merges in which somebody was suspected, each with who that was."""
+    return {encode(note.value) for _, note in moments.noted("suspects")}
+
+
+def _through(moments: Moments, who: Address, view: Any) -> bool:
+    """Whether a process installed a merged view and was in that merge no more in the end."""
+    ends = [last.value for last in moments.noted_by(who, "ends")]
+    return _installed(moments, who, view) is not None and view[2] not in ends
+
+
+def _apart(moments: Moments, who: Address, merge: Any) -> bool:
+    """Whether a process left that merge by a view without a member that has not crashed.
+
+    Failure detection is at work in a merge that is decided. A wrong suspicion then makes a half
+    merge, which heals.
+    """
+    return any(
+        each not in moments.crashed
+        for note in moments.noted_by(who, "left out")
+        if note.value[0] == merge
+        for each in (_who(moments, process) for process in note.value[1])
+    )
 
 
 def one_view_an_id(moments: Moments) -> Asking:
@@ -91,17 +120,18 @@ def one_view_a_merge(moments: Moments) -> Asking:
 
 def merged_were_there(moments: Moments) -> Asking:
     """The members of a merged view were in the cut of their side, as its coordinator recorded."""
-    there: dict[bytes, set[str]] = {}
+    there: dict[bytes, set[bytes]] = {}
     for _, note in moments.noted("cut"):
         merge, members = note.value
-        there.setdefault(encode(merge), set()).update(members)
+        there.setdefault(encode(merge), set()).update(map(encode, members))
     count = 0
     for who, note in moments.noted("decided"):
         _, members, merge = note.value[0]
         count += 1
-        absent = sorted({*members} - there.get(encode(merge), set()))
-        if absent:
-            but = f"{absent[0]} was in no cut of that merge"
+        cut = there.get(encode(merge), set())
+        absent = next((each for each in members if encode(each) not in cut), None)
+        if absent is not None:
+            but = f"{absent} was in no cut of that merge"
             return Asking(count, broken(who, note.index, note.value, but))
     return Asking(count)
 
@@ -112,10 +142,12 @@ def decided_is_installed(moments: Moments) -> Asking:
     for who, note in moments.noted("decided"):
         view, coordinators = note.value
         of = [each for node in coordinators if (each := _who(moments, node)) is not None]
-        gone = any(each in moments.crashed for each in of)
-        if gone or any((encode(view[2]), node) in doubted for node in coordinators):
+        gone = any(each in moments.crashed and not _through(moments, each, view) for each in of)
+        if gone or any(encode([view[2], node]) in doubted for node in coordinators):
             continue
         for each in of:
+            if each in moments.crashed or _apart(moments, each, view[2]):
+                continue
             count += 1
             ends = [last.value for last in moments.noted_by(each, "ends")]
             if _installed(moments, each, view) is None and view[2] not in ends:
@@ -131,7 +163,7 @@ def installed_before_resume(moments: Moments) -> Asking:
         view, coordinators = note.value
         for node in coordinators:
             each = _who(moments, node)
-            if each is None or each == who or (encode(view[2]), node) in doubted:
+            if each is None or each == who or encode([view[2], node]) in doubted:
                 continue
             if each in moments.crashed and not moments.heard(each, who, note.index):
                 continue
@@ -199,7 +231,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=decided_is_installed,
                 how="over the coordinators of each merge that is decided, at the end of their "
-                "files, if none has crashed or is suspected",
+                "files, if none has crashed in it or is suspected",
             ),
         ),
         "AcksBeforeResume": (
@@ -227,6 +259,7 @@ INVARIANTS: Final = Invariants(
         "Decide": _decides,
         "Finish": _finishes,
         "Suspect": _suspects,
+        "InstallView": _leaves_out,
     },
     ends=_ends,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 
 from raincheck.conformance.bindings.binding import Binding
@@ -45,7 +45,7 @@ def begins(_rules: model.Rules, local: model.Local) -> bool:
     return local == model.Local(local.me, local.votes, local.found)
 
 
-BINDING = Binding(
+_BINDING = Binding(
     protocol="primary",
     rules=model.Rules,
     local=model.Local,
@@ -66,6 +66,9 @@ BINDING = Binding(
         "expected": 1,
     },
     told=frozenset({"Info", "Attempt"}),
+    given=frozenset({"found"}),  # an operator's word, which the layer takes for one history only
     begins=begins,
     invariants=INVARIANTS,
 )
+BINDING = replace(_BINDING, merging=_BINDING)
+"""PRIMARY knows views by their whole ids, and expects nothing of the one that follows."""

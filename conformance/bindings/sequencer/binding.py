@@ -47,6 +47,10 @@ def outputs_of(effect: impl.Effect) -> list[Any]:
             return [model.Data(run, view) for run, view in reading.tagged(data)]
         case impl.Deliver():
             return [model.Deliver(run, view) for run, view in reading.tagged(effect)]
+        case impl.SendAck(to, place, _):
+            return [model.Ack(Address(*to), place)]
+        case impl.SendSafe(place, _):
+            return [model.Safe(place)]
 
 
 def assumes(rules: Rules, local: Member, event: Any) -> bool:
@@ -81,6 +85,12 @@ def offered(rules: Rules, local: Member) -> Iterator[Any]:
             yield ev.ReceiveForward(stranger, Run(sender, 1, 1, 1), max(number, 1))
     members = local.members or (mine,)
     yield ev.Join(members[0], max(local.view, 1), members, (), ())
+    yield ev.Acknowledge()
+    yield ev.Announce()
+    for who in (*members, stranger):
+        for place in (0, 1, 2):
+            yield ev.ReceiveAck(who, place)
+            yield ev.ReceiveSafe(who, place)
     others = tuple(who for who in members if who != mine)
     for number in (local.view, local.view + 1, local.view + 2):
         yield ev.InstallView(number, members, ())
@@ -95,13 +105,14 @@ BINDING = Binding(
     inputs=ev.INPUTS,
     handlers=HANDLERS,
     guards_in=(model,),
-    outputs=(model.Forward, model.Data, model.Deliver, ev.SendJoinRsp),
+    outputs=(model.Forward, model.Data, model.Deliver, ev.SendJoinRsp, model.Ack, model.Safe),
     make_core=make_core,
     events=vars(impl),
     switches={
         **dict.fromkeys((each.name for each in dataclasses.fields(Rules)), False),
         "join_policy": "one",
         "keep_until": "stable",
+        "delivery": "safe",
     },
     local_of=member_of,
     event_of=lambda event: event,

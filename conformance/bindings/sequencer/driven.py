@@ -81,6 +81,14 @@ class Driven:
                 return impl.ReceiveData(who, impl.Data(*_carried(run, view), place, 0))
             case ev.Stabilise(seqno):
                 return impl.Stabilise(seqno)
+            case ev.Acknowledge():
+                return impl.Acknowledge()
+            case ev.ReceiveAck(sender, place):
+                return impl.ReceiveAck(wire.Address(*sender), place)
+            case ev.Announce():
+                return impl.Announce()
+            case ev.ReceiveSafe(coordinator, place):
+                return impl.ReceiveSafe(wire.Address(*coordinator), place)
             case ev.InstallView(number, members, joiners):
                 return impl.InstallView(_view(number, members, joiners))
             case ev.Join(coordinator, number, members, table, digest):

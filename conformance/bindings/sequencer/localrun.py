@@ -42,6 +42,7 @@ class LocalRun:
             incarnation=header.incarnation,
             nodes=tuple(sorted(header.nodes)),
             constants=header.constants,
+            merges=header.merges,
         )
         self.trace = SequencerTrace(header, self.summary, self.rows, self.columns)
         self.run, self.who, self.clock = header.run, self.summary.who, 0

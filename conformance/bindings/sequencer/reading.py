@@ -93,6 +93,14 @@ def local_of(core: Sequencer) -> Local:
             for forward in core.early
             for single in singles(forward.messages, forward.payloads)
         ),
+        held=tuple(
+            model.Held(single, entry.place + i)
+            for entry in core.held
+            for i, single in enumerate(singles(entry.run, entry.payloads))
+        ),
+        told=core.told,
+        heard=table_of(core.heard.items()),
+        announced=core.announced,
     )
 
 

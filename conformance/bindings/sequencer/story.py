@@ -77,6 +77,10 @@ class _Teller:
             "InstallView": "view",
             "Resend": "resend",
             "Forge": "said",
+            "Acknowledge": "told",
+            "ReceiveAck": "heard",
+            "Announce": "announced",
+            "ReceiveSafe": "held",
         }.get(action, "status")
         if action == "ReceiveForward":
             return next((n for _, n in self.shrunk(before, after)), "")
@@ -138,6 +142,23 @@ class _Teller:
                 self.answers[n] = self.count
                 yield Message(self.count, "JOIN_RSP", n)
 
+    def on_Acknowledge(self, n: str, _before: State, after: State) -> str:
+        """Says how much of the stream has arrived."""
+        return f"{n} acknowledges {after['told'][n]} of its coordinator's multicasts"
+
+    def on_ReceiveAck(self, n: str, _before: State, _after: State) -> str:
+        """Says who hears it."""
+        return f"{n} receives an acknowledgement"
+
+    def on_Announce(self, n: str, _before: State, after: State) -> str:
+        """Says what all have."""
+        return f"{n} announces that all have received {after['announced'][n]} of its multicasts"
+
+    def on_ReceiveSafe(self, n: str, before: State, after: State) -> str:
+        """Names what is delivered."""
+        new = after["delivered"][n][len(before["delivered"][n]) :]
+        return f"{n} delivers {', '.join(message_name(each['message']) for each in new)}"
+
     def on_Send(self, n: str, before: State, after: State) -> str:
         """Names the message and the way that it takes."""
         message = f"{n}{after['said'][n]}"
@@ -184,6 +205,8 @@ class _Teller:
         message = message_name(before["stream"][c][after["position"][n][c] - 1]["message"])
         new = len(after["delivered"][n]) > len(before["delivered"][n])
         text = f"{n} delivers {message}" if new else f"{n} discards {message} as a duplicate"
+        if len(after["held"][n]) > len(before["held"][n]):
+            text = f"{n} receives {message} and holds it until all have it"
         if len(after["forwardTable"][n]) < len(before["forwardTable"][n]):
             text += " and takes it out of its forwardTable"
         return text
@@ -194,12 +217,15 @@ class _Teller:
         names = ", ".join(sorted(map(message_name, gone)))
         return f"all members of {n}'s view have {names}: {n} takes it out of its forwardTable"
 
-    def on_InstallView(self, n: str, _before: State, after: State) -> str:
-        """Says which view, and what is to be resent."""
+    def on_InstallView(self, n: str, before: State, after: State) -> str:
+        """Says which view, what is delivered before it, and what is to be resent."""
         number = after["view"][n]
         text = f"{n} installs view {number} ({members_name(after['views'][number - 1])})"
         if after["resend"][n]:
             text += f", will resend {', '.join(map(message_name, after['resend'][n]))}"
+        if before["held"][n]:
+            names = ", ".join(message_name(each["message"]) for each in before["held"][n])
+            text = f"{n} delivers {names}, and then {text}"
         return text
 
     def on_Join(self, n: str, _before: State, after: State) -> str:

@@ -64,7 +64,9 @@ class ViewFollower(Follower):
         self.reading = None
         for node, life, at in args.digest:
             self.channels.stream(("DATA", node, life)).count = at
-        wrong = self._plain(event, handlers.join(self.me, args.view, members, table), (), old)
+        wrong = self._plain(
+            event, handlers.join(self.rules, self.me, args.view, members, table), (), old
+        )
         if wrong is None:
             index, clock = event.index, event.clock
             self.summary.views.append(Installed(args.view, args.members, index, clock))

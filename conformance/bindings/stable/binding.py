@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.impl.messages import Address
 from raincheck.impl.stable import events as stable_events
@@ -24,7 +26,7 @@ def make_core(rules: model.Rules, local: model.Local) -> Stable:
     return core
 
 
-BINDING = Binding(
+_BINDING = Binding(
     protocol="stable",
     rules=model.Rules,
     local=model.Local,
@@ -49,3 +51,5 @@ BINDING = Binding(
     speaks=SPEAKS,
     invariants=INVARIANTS,
 )
+
+BINDING = replace(_BINDING, merging=_BINDING)

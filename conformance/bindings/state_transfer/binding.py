@@ -7,12 +7,13 @@ are in it. The sentence of Failed is for people; the model has none.
 from __future__ import annotations
 
 import zlib
-from dataclasses import asdict
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import cache, partial
 from typing import Any
 
 from raincheck.conformance.bindings.binding import FIFO, Binding
-from raincheck.conformance.bindings.conversion import shaped
+from raincheck.conformance.bindings.conversion import fields_of, named, shaped
 from raincheck.impl.messages import Address
 from raincheck.impl.state_transfer import events as core_events
 from raincheck.impl.state_transfer.core import Repairs, StateTransfer
@@ -107,13 +108,14 @@ def written(part: Any) -> bytes:
     return f"{by or ''} {number} {at}".encode()
 
 
-def input_of(event: Any) -> Any:
+def input_of(event: Any, of_views: Mapping[str, type[Any]] = field_model.INPUTS) -> Any:
     """Return the model's input for the core's event."""
     name = type(event).__name__
-    kind = model_events.INPUTS.get(name) or field_model.INPUTS[name]
+    kind = model_events.INPUTS.get(name) or of_views[name]
     if isinstance(event, core_events.Read | core_events.ReceiveChunk):
         return shaped(event._replace(payload=b""), kind)._replace(payload=stand_in(event.payload))
-    return shaped(event, kind)
+    wanted = fields_of(kind)  # without a view's number, where the model has none
+    return shaped({name: each for name, each in named(event).items() if name in wanted}, kind)
 
 
 def stand_in(payload: bytes) -> Any:
@@ -125,7 +127,7 @@ def stand_in(payload: bytes) -> Any:
         return f"{len(payload)} bytes, crc {zlib.crc32(payload):08x}"
 
 
-BINDING = Binding(
+_BINDING = Binding(
     protocol="state_transfer",
     rules=model.Rules,
     local=model.Local,
@@ -154,4 +156,13 @@ BINDING = Binding(
     output_of=output_of,
     speaks=SPEAKS,
     invariants=INVARIANTS,
+)
+
+BINDING = replace(
+    _BINDING,
+    merging=replace(
+        _BINDING,
+        field_inputs=field_model.NUMBERED,
+        input_of=partial(input_of, of_views=field_model.NUMBERED),
+    ),
 )

@@ -1,4 +1,4 @@
-"""Cut a real group into sides under load, and judge what its members delivered
+"""Cut a real group into sides under load, and judge its traces and what its members delivered
 (`raincheck run merging`).
 """
 
@@ -19,14 +19,25 @@ from .checks import MergingJudged, judge, results
 from .faults import KINDS, make_plan
 from .members import MODULE
 from .run import MergingRecord, MergingRun, MergingSettings
+from .traced import TRACED
+
+__all__ = ["AUDIT", "FULL", "TRACED", "add_arguments", "run", "settings_of"]
 
 MEMBERS, SECONDS, RATE = 4, 4.0, 100.0
-LEAST, MOST_MEMBERS = 2, 16
+LEAST, PRIMARY_LEAST, MOST_MEMBERS = 2, 3, 16
 POLICIES = ("state", "callback")
+LOSSES = ("leader",)
+"""Faults after which a group with a primary view may need an operator: the member that leads a
+merge may be one of two that went on."""
 AUDIT = ("--members", "4", "--seconds", "3", "--faults", "halves,thirds,leader,loss,reorder")
 """The options of the runs that an audit makes."""
-TRACED = False
-"""Whether the members record traces."""
+FULL = {
+    "primary": (
+        *("--members", "4", "--seconds", "3", "--faults", "halves,thirds,loss,reorder"),
+        *("--primary", "majority"),
+    )
+}
+"""The options of those that it makes in its larger tiers alone, by name."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--on-merge", choices=POLICIES, default=POLICIES[0],
         help="what becomes of the states of sides that merge (default: state)",
+    )  # fmt: skip
+    group.add_argument(
+        "--primary", choices=("majority",), default="",
+        help=f"only the side with a majority goes on; without {', '.join(LOSSES)} among the faults",
     )  # fmt: skip
 
 
@@ -63,7 +78,8 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
 
     def more_options(self) -> list[str]:
         """Return the policy."""
-        return ["--on-merge", self.settings.on_merge]
+        primary = ["--primary", self.settings.primary] if self.settings.primary else []
+        return ["--on-merge", self.settings.on_merge, *primary]
 
     def plan(self, seed: int) -> Plan[Fault]:
         """Return the faults of the run of that seed."""
@@ -71,18 +87,19 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
 
     def founders(self, seed: int) -> Iterator[dict[str, object]]:
         """Yield the options of each founder; all but the first join those before them."""
-        record = MergingRecord(f"run-{seed}", seed, self.plan(seed))
+        record = MergingRecord(f"merging-{seed}", seed, self.plan(seed))
         options = MergingRun.options_of(self.settings, record, self.args.out)
         for number in range(self.settings.members):
             yield options | {"peers": "HOST:PORT" if number else ""}
 
     def judged(self, seed: int) -> MergingJudged:
-        """Do one run, and check its logs."""
+        """Do one run, and check its traces and logs."""
         out = self.args.out
         with keeping(out):
             record = asyncio.run(MergingRun(self.settings, seed, out).run())
         assert isinstance(record, MergingRecord)
-        return judge(record, out, takes_state=self.settings.on_merge == "state")
+        takes_state = self.settings.on_merge == "state"
+        return judge(record, out, takes_state=takes_state, primary=bool(self.settings.primary))
 
     def results(self, runs: list[MergingJudged], again: dict[int, str]) -> tuple[Result, ...]:
         """Return one result for each run, and one for each property over all runs."""
@@ -104,13 +121,22 @@ def settings_of(args: argparse.Namespace) -> MergingSettings:
     check_counts(args, rate, "no limit", LARGEST)
     if not rate:
         raise UsageError("--rate is 0: it must be above 0 in a group that merges.")
+    kinds = kinds_of(args.faults, KINDS)
+    if args.primary:
+        kinds = tuple(kind for kind in kinds if kind not in LOSSES)
+        if members < PRIMARY_LEAST:
+            raise UsageError(
+                f"--members is {members}: choose from {PRIMARY_LEAST} with --primary, or the group "
+                f"is lost when one is killed."
+            )
     return MergingSettings(
         members=members,
         transport=args.transport,
-        kinds=kinds_of(args.faults, KINDS),
+        kinds=kinds,
         seconds=args.seconds or SECONDS,
         size=args.size,
         rate=rate,
         undo=args.undo,
         on_merge=args.on_merge,
+        primary=args.primary,
     )

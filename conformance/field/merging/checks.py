@@ -1,9 +1,10 @@
-"""The findings in the delivery logs of a run whose group was cut and merged.
+"""The findings in the traces and delivery logs of a run whose group was cut and merged.
 
-Each member's log has what it delivered, in views that are numbered by their ids. The promises about
-those that go on together are those of any system with virtually synchronous views; what holds
-across sides is judged by `sides.py`. Of numbers without gaps nothing is promised: what one side
-sends while it is apart the other one never has.
+Each member's traces are checked against the specifications of their protocols. Its log has what it
+delivered, in views that are numbered by their ids. The promises about those that go on together are
+those of any system with virtually synchronous views; what holds across sides is judged by
+`sides.py`. Of numbers without gaps nothing is promised: what one side sends while it is apart the
+other one never has.
 """
 
 from __future__ import annotations
@@ -13,10 +14,17 @@ from pathlib import Path
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
-from raincheck.conformance.field.judged import Judged, over_all
+from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 
+from .primaries import (
+    FOLDER,
+    delivered_elsewhere,
+    delivered_twice,
+    read_primaries,
+    two_primaries,
+)
 from .run import MergingRecord
 from .sides import (
     compared,
@@ -32,11 +40,20 @@ ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
 another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-FIRM = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
-"""The properties that must hold. OneGroup: sides that can reach each other became one group each
-time. Integrity: contents are those that were sent. Logs: the promises about the delivery logs.
-Together, OneOrder, OneView: those across sides. SameState: in the end all applications had the same
-state; asked if sides take a state.
+PRIMARY = ("OnePrimary", "OnlyPrimary", "Once", TRACE)
+"""The properties of a group of which only the primary side goes on. OnePrimary: its primary views
+are one chain. OnlyPrimary: nobody delivers in a view that is not primary. Once: nobody delivers
+what is in its state; asked if sides take a state, instead of `no_duplication`, which does not know
+that a state undoes what a member alone has delivered. Trace: what PRIMARY did is what its model
+does, and no invariant of it is broken.
+"""
+ACROSS = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
+FIRM = (TRACE, *ACROSS, *PRIMARY)
+"""The properties that must hold. Trace: each member's events, what was sent, and the protocols'
+promises. OneGroup: sides that can reach each other became one group each time. Integrity: contents
+are those that were sent. Logs: the promises about the delivery logs. Together, OneOrder, OneView:
+those across sides. SameState: in the end all applications had the same state; asked if sides take a
+state.
 """
 
 
@@ -46,12 +63,14 @@ class MergingJudged(Judged[MergingRecord]):
 
     protocol = "merging"
     takes_state: bool = True
+    primary: bool = False
     messages: int = 0
 
     @property
     def owed(self) -> list[str]:
         """Return the properties that have to hold."""
-        left_out: set[str] = set() if self.takes_state else {"SameState"}
+        left_out = set() if self.takes_state else {"SameState", "Once"}
+        left_out |= set() if self.primary else set(PRIMARY)
         if not self.record.merges:  # no cut lasted long enough to part anybody
             left_out.add("OneGroup")
         return [name for name in FIRM if name not in left_out or name in self.verdicts]
@@ -68,10 +87,13 @@ class MergingJudged(Judged[MergingRecord]):
         }
 
 
-def judge(record: MergingRecord, folder: Path, *, takes_state: bool) -> MergingJudged:
-    """Check one run's logs."""
-    judged = MergingJudged(record, takes_state=takes_state)
+def judge(
+    record: MergingRecord, folder: Path, *, takes_state: bool, primary: bool = False
+) -> MergingJudged:
+    """Check one run's traces and logs."""
+    judged = MergingJudged(record, takes_state=takes_state, primary=primary)
     judged.begin()
+    judged.judge_traces(folder)
     wrong = any(member.wrong for member in record.lives)
     add(judged.verdicts, "Integrity", VIOLATED if wrong else HOLDS)
     if record.apart:
@@ -82,6 +104,9 @@ def judge(record: MergingRecord, folder: Path, *, takes_state: bool) -> MergingJ
     _judge_logs(judged, folder)
     if takes_state:
         _judge_states(judged)
+    if primary:
+        _judge_primaries(judged, folder)
+        judged.judge_traces(folder)
     return judged
 
 
@@ -103,13 +128,35 @@ def _judge_logs(judged: MergingJudged, folder: Path) -> None:
         add(judged.verdicts, name, VIOLATED if wrong else HOLDS if common else INCONCLUSIVE)
         judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
         judged.judged[name] = {"members": len(lives), "messages": common}
-    verdict = check_deliveries(logs, ASKED)
+    twice = judged.primary  # of which `Once` is asked
+    asked = [name for name in ASKED if not (twice and name == "no_duplication")]
+    verdict = check_deliveries(logs, asked)
     judged.messages = verdict.facts.messages
     for promise in verdict.properties:
         add(judged.verdicts, "Logs", promise.verdict)
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
+
+
+def _judge_primaries(judged: MergingJudged, folder: Path) -> None:
+    """Judge which views were primary, and that nothing was delivered in others."""
+    run = judged.record.run
+    formed = read_primaries(sorted((folder / FOLDER).glob(f"{run}.*.jsonl")))
+    logs = sorted((folder / "deliveries").glob(f"{run}.*.jsonl"))
+    rows = [row for path in logs for row in read_rows(path, lambda _: None)]
+    views = len({row.view for row in formed})
+    said = sum(row.event == "deliver" for row in rows)
+    found = [
+        ("OnePrimary", two_primaries(formed), {"views": views}, views > 1),
+        ("OnlyPrimary", delivered_elsewhere(formed, rows), {"messages": said}, said > 0),
+    ]
+    if judged.takes_state:
+        found.append(("Once", delivered_twice(rows), {"messages": said}, said > 0))
+    for name, wrong, figures, over in found:
+        add(judged.verdicts, name, VIOLATED if wrong else HOLDS if over else INCONCLUSIVE)
+        judged.reasons += [f"{name} is violated: {wrong}"] if wrong else []
+        judged.judged[name] = {"members": len({row.member for row in formed}), **figures}
 
 
 def _judge_states(judged: MergingJudged) -> None:

@@ -1,56 +1,54 @@
 """One member process of `raincheck run merging`: it sends, delivers, and logs, on either side.
 
-Its views are numbered by their ids, since two sides use the same numbers. Nothing of its protocols
-is traced: a trace is of one line of views. Beside the orders of all members it follows "part ..."
-(these endpoints are out of reach), "deaf ..." (these are not heard), and "calm".
+In its log views are numbered by their ids, since two sides use the same numbers. Those of its
+protocols are traced that can be judged across a merge (`traced.py`). Beside the orders of all
+members it follows "part ..." (these endpoints are out of reach), "deaf ..." (these are not heard),
+and "calm".
 """
 
 import argparse
 import asyncio
-import signal
 import sys
-import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from raincheck.conformance.field.load import Duties
-from raincheck.conformance.field.nodes import damage_of, damaged, live
+from raincheck.conformance.field.nodes import damage_of, live
 from raincheck.conformance.field.stack.log import Log
-from raincheck.conformance.field.stack.node import parser, status
+from raincheck.conformance.field.stack.node import TracedConfig, layers, parser, repairs
 from raincheck.conformance.field.stack.state import Everything, Given
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
-from raincheck.impl.aio.connect import ChannelConfig
 from raincheck.impl.aio.events import ViewChange
 from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import MergeView, Message, View
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import PrimaryChange
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.transport.faulty import Damage, FaultyTransport
+from raincheck.impl.transport.faulty import FaultyTransport
+
+from .primaries import FOLDER, PrimaryLog, label
+from .traced import TRACED
+
+PATIENCE = 120.0
+"""Seconds for which a send waits for a primary view: longer than any partition of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergingConfig(ChannelConfig):
+class MergingConfig(TracedConfig):
     """A channel whose transport is damaged, and can be cut."""
 
-    damage: Damage = field(default_factory=Damage)
     opened: Callable[[FaultyTransport], None]
     """Called with the transport."""
 
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
-        inner = await ChannelConfig.open_transport(self)
-        transport = damaged(inner, self.damage, self.seed or 0, lambda: None)
+        transport = await self._open_damaged()
         self.opened(transport)
         return transport
-
-
-def label(view: View) -> int:
-    """Return a view's number in the logs: its own, then what tells apart who has decided it."""
-    return view.id.counter << 32 | zlib.crc32(str(view.id.coordinator).encode())
 
 
 class MergingNode(Duties):
@@ -63,6 +61,10 @@ class MergingNode(Duties):
         self.everything.here, self.everything.on_taken = self._here, self._took_state
         self.transport: FaultyTransport | None = None
         self._log = Log(args.deliveries / f"{args.run}.{me}.jsonl", me)
+        self._primaries: PrimaryLog | None = None
+        if args.primary:
+            logs = args.deliveries.parent / FOLDER
+            self._primaries = PrimaryLog(logs / f"{args.run}.{me}.jsonl", me)
         self._channel: Channel | None = None
         self._label = 0
         """The view in which it delivers."""
@@ -74,7 +76,6 @@ class MergingNode(Duties):
     async def work(self, channel: Channel) -> None:
         """Deliver, send, report; return after a graceful leave."""
         self._channel = channel
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, channel._stack)
         follow = self.start(self._follow_events(channel))
         duties = [follow, *map(self.start, (self.load(), self.report(), self.follow()))]
         try:
@@ -103,18 +104,25 @@ class MergingNode(Duties):
         async for event in channel.events():
             if isinstance(event, ViewChange):
                 self._in(event.view)
+            elif isinstance(event, PrimaryChange):
+                self._decided(event)
             elif isinstance(event, Message):
                 self._take(event)
         self.ending.set()
 
     def _in(self, view: View) -> None:
-        if label(view) == self._label:
+        if label(view.id) == self._label:
             return
-        self._label = label(view)
+        self._label = label(view.id)
         self._log.row("view", view=self._label)
         members = [str(member) for member in view.members]
         sides = len(view.subgroups) if isinstance(view, MergeView) else 0
         tell("view", view=view.id.counter, members=members, sides=sides)
+
+    def _decided(self, change: PrimaryChange) -> None:
+        if change.primary and self._primaries is not None:
+            self._primaries.formed(change, self._log.position)
+        tell("primary", primary=change.primary)
 
     def _take(self, message: Message) -> None:
         sender, number = str(message.sender), int.from_bytes(message.payload[:8])
@@ -144,7 +152,7 @@ class MergingNode(Duties):
         """Send the next messages."""
         assert self._channel is not None
         numbers = range(self.sent + 1, self.sent + count + 1)
-        self._log.sends(label(self._channel.view), numbers[0], count)
+        self._log.sends(label(self._channel.view.id), numbers[0], count)
         await self._channel.send_many(self.payloads(numbers))
         self.sent += count
 
@@ -181,20 +189,33 @@ async def _run(args: argparse.Namespace) -> None:
         run=args.run,
         seed=args.seed,
         on_merge=args.on_merge,
+        primary=args.primary or None,
+        expected_votes=args.expected_votes if args.primary else None,
+        primary_timeout=PATIENCE,
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
+        traces=args.traces,
+        nodes=tuple(args.nodes.split(",")),
+        traced=(*TRACED, *(("primary",) if args.primary else ())),
         damage=damage_of(args.damage),
+        repairs=repairs(args.undo),
+        layers=layers(args.undo),
         opened=node.opened,
         get_state=node.everything.get_state,
         set_state=node.everything.set_state,
     )
-    async with Channel.connecting(settings) as channel:
-        await node.work(channel)
+    try:
+        async with Channel.connecting(settings) as channel:
+            await node.work(channel)
+    finally:
+        settings.end_traces()
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a member; return one of the exit codes of `field/telling.py`."""
     options = parser("raincheck.conformance.field.merging.node")
     options.add_argument("--on-merge", choices=("callback", "state"), default="state")
+    options.add_argument("--primary", choices=("", "majority"), default="")
+    options.add_argument("--expected-votes", type=int, default=0)
     return live(options.parse_args(arguments), _run, (NotMember, StateNotTransferred))
 
 

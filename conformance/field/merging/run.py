@@ -9,13 +9,15 @@ from pathlib import Path
 from random import Random
 
 from raincheck.conformance.field.lives import RunFailed
+from raincheck.conformance.field.record import cut_last_line
 from raincheck.conformance.field.stack.faults import Fault
 from raincheck.conformance.field.stack.members import Member
 from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
 
 from .faults import CUTS, make_plan
-from .members import MergingMembers
+from .members import MergingMember, MergingMembers
+from .primaries import FOLDER
 
 FLAPS = 3
 """The times that a link goes down and up when it flaps."""
@@ -26,6 +28,8 @@ class MergingSettings(Settings):
     """The settings of `raincheck run merging`."""
 
     on_merge: str = "state"
+    primary: str = ""
+    """Which side goes on: "majority", or "" for each of them."""
 
 
 @dataclass(slots=True)
@@ -39,10 +43,13 @@ class MergingRecord(Record):
     """The sentence about sides that did not become one group."""
 
     def collect(self, folder: Path) -> list[Member]:
-        """Complete the delivery logs: there are no traces to speak of."""
+        """Complete the traces and logs of those who were killed."""
         # Written out, because a dataclass with slots is another class than super() knows.
         killed = Record.collect(self, folder)
-        (folder / "traces" / f"{self.run}.faults.jsonl").unlink(missing_ok=True)
+        for member in killed:
+            log = folder / FOLDER / f"{self.run}.{member.address}.jsonl"
+            if log.exists():
+                cut_last_line(log)
         return killed
 
 
@@ -56,16 +63,29 @@ class MergingRun(ClusterRun):
 
     def __init__(self, settings: MergingSettings, seed: int, folder: Path) -> None:
         super().__init__(settings, seed, folder)
-        self.record = MergingRecord(f"run-{seed}", seed, make_plan(settings.kinds, seed))
         self.members = MergingMembers(self.home)
         self._draw = Random(f"sides {seed}")
+        self._primary = bool(settings.primary)
+
+    @staticmethod
+    def _recorded(settings: Settings, seed: int) -> MergingRecord:
+        return MergingRecord(f"merging-{seed}", seed, make_plan(settings.kinds, seed))
 
     @staticmethod
     def options_of(settings: Settings, record: Record, folder: Path) -> dict[str, object]:
         """Return the common options of all members of a run."""
         assert isinstance(settings, MergingSettings)
         options = ClusterRun.options_of(settings, record, folder)
-        return {**options, "large": 0, "on_merge": settings.on_merge}
+        options |= {"large": 0, "on_merge": settings.on_merge}
+        if settings.primary:
+            options |= {"primary": settings.primary, "expected_votes": settings.members}
+        return options
+
+    def _is_settled(self) -> bool:
+        """Whether all are in one view, which is primary if any is to be."""
+        here = self.members.running
+        primary = all(isinstance(each, MergingMember) and each.primary for each in here)
+        return super()._is_settled() and (primary or not self._primary)
 
     async def _do(self, fault: Fault) -> None:
         if fault.kind not in CUTS:

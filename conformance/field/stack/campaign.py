@@ -15,6 +15,7 @@ from raincheck.conformance.field.stack.faults import KINDS, Fault, make_plan
 from raincheck.conformance.field.stack.members import MODULE
 from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
+from raincheck.impl.stack.config import DELIVERIES
 
 HEAVY = ("unicast", "nakack")
 """Layers that are traced only on request."""
@@ -25,6 +26,15 @@ AUDIT = (
     *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
 )
 """The options of the runs that an audit makes."""
+FULL = {
+    "safe": (
+        *("--members", "4", "--seconds", "4", "--delivery", "safe"),
+        *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
+    )
+}
+"""The options of those that it makes in its larger tiers alone, by name."""
+UNTRACED = frozenset({"safe"})
+"""Those of them that judge themselves what their members delivered, without SEQUENCER's traces."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
 LARGE, MOST_BYTES = 150_000, 100_000_000
@@ -43,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--large", type=int, default=LARGE, metavar="BYTES",
         help=f"bytes of each hundredth message, sent in fragments (default: {LARGE}); 0: none",
     )  # fmt: skip
+    stack.add_argument(
+        "--delivery",
+        default="agreed",
+        choices=DELIVERIES,
+        help="when messages are delivered (default: agreed); with safe the uniform promises are "
+        "judged, by the delivery logs, and SEQUENCER is not traced",
+    )
     stack.add_argument(
         "--trace", default="", metavar="LAYER,...",
         help=f"also trace every datagram of {' and '.join(HEAVY)} (costs time and space)",
@@ -68,8 +85,10 @@ class ClusterCampaign(GroupCampaign[ClusterJudged, Settings, Fault]):
 
     def more_options(self) -> list[str]:
         """Return the layers that are traced on request."""
-        trace = ["--trace", self.args.trace] if self.args.trace else []
-        return trace if self.args.large == LARGE else ["--large", str(self.args.large), *trace]
+        more = ["--trace", self.args.trace] if self.args.trace else []
+        if self.args.delivery != "agreed":
+            more = ["--delivery", self.args.delivery, *more]
+        return more if self.args.large == LARGE else ["--large", str(self.args.large), *more]
 
     def plan(self, seed: int) -> Plan[Fault]:
         """Return the faults of the run of that seed."""
@@ -129,6 +148,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         batch=8 if rate else 256,
         group=_group(args.seed),
         undo=args.undo,
+        delivery=args.delivery,
         trace=_layers(args.trace),
     )
 

@@ -24,9 +24,22 @@ from .record import Record
 from .unordered import FOLDER, judge_unordered
 
 UNIFORM = ("UniformTotalOrder", "UniformAgreement")
-"""Properties that cover crashed members too. They need delivery that waits for stability, which
-nobody promises: they are shown, and fail no run.
+"""Properties that cover crashed members too. They need safe delivery: without it they are shown,
+and fail no run.
 """
+SAFE = "safe delivery"
+"""The word before the results of runs that have it."""
+OF_LOGS: Mapping[str, str] = {
+    "total_order": "TotalOrder",
+    "agreement": "Agreement",
+    "virtual_synchrony": "VirtualSynchrony",
+    "no_duplication": "Integrity",
+    "no_creation": "Integrity",
+    "sender_fifo": "Fifo",
+    "uniform_total_order": "UniformTotalOrder",
+    "uniform_agreement": "UniformAgreement",
+}
+"""With safe delivery the delivery logs answer for what SEQUENCER's traces do otherwise."""
 FIRM = (
     TRACE,
     "TotalOrder",
@@ -72,7 +85,11 @@ class ClusterJudged(Judged[Record]):
     def owed(self) -> list[str]:
         """Return the properties that have to hold, as far as they are judged."""
         left_out = {NEEDS_TWO} if self.checked else {NEEDS_TWO, *NEEDS_TRACES}
-        return [name for name in FIRM if name not in left_out or name in self.verdicts]
+        names: Iterable[str] = FIRM
+        if self.record.safe:
+            names = (*FIRM, *UNIFORM)
+            left_out |= {"InView"} if self.checked else {"InView", *UNIFORM}
+        return [name for name in names if name not in left_out or name in self.verdicts]
 
     @property
     def counts(self) -> dict[str, object]:
@@ -125,8 +142,15 @@ def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
     if not logs:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         return
-    for promise in check_deliveries(logs).properties:
+    found = check_deliveries(logs)
+    if judged.record.safe and not found.facts.safe:
+        add(judged.verdicts, "Logs", INCONCLUSIVE)
+        judged.reasons.append("the delivery logs do not say that the group has safe delivery")
+    for promise in found.properties:
         add(judged.verdicts, "Logs", promise.verdict)
+        if judged.record.safe and promise.name in OF_LOGS:
+            add(judged.verdicts, OF_LOGS[promise.name], promise.verdict)
+            judged.judged[OF_LOGS[promise.name]] = promise.judged
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
@@ -236,11 +260,13 @@ def results(runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, .
     """Return one result for each run, and one for each property over all runs."""
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     every = [judged.verdicts for judged in runs]
-    for name in FIRM:
+    safe = any(judged.record.safe for judged in runs)
+    for name in (*FIRM, *UNIFORM) if safe else FIRM:
         if (worst := over_all(runs, name)) is not None:
             verdict, figures = worst
+            name = ": ".join((SAFE, name)) if safe else name
             found.append(Result(name, ClusterJudged.protocol, verdict, HOLDS, figures))
-    for name in UNIFORM:
+    for name in () if safe else UNIFORM:
         counts = counted(every, name)
         if not counts:
             continue

@@ -14,8 +14,10 @@ from raincheck.impl.recording.writer import Record
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec
 
+SEQUENCER: Final = "sequencer"
+"""Its layer attaches the recorder itself."""
 TRACED: Final = ("stable", "gms", "flush", "state_transfer", "frag")
-"""The layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
+"""The other layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
 
 
 def traced(
@@ -32,7 +34,8 @@ def traced(
     """
     core, config = stack.cores[protocol], stack.config
     binding: Binding = binding_of(protocol)
-    binding, real = binding.real or binding, binding.real is not None
+    real, merges = binding.real is not None, config.on_merge != "leave"
+    binding = binding.of_traces(real=real, merges=merges)
     constants: Record = {}
     if protocol == "unicast":
         binding = unicast.of_datagrams(Codec(config.cluster, config.max_bundle))
@@ -43,11 +46,21 @@ def traced(
         constants = {"window": config.multicast_window, "retain": config.retain_window}
     elif protocol == "frag":
         constants = {"window": core.window}
+    elif protocol == "primary":
+        constants = {"expected": core.expected, "tie": "lowest" if config.tie_breaker else "none"}
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
     described, me = FromBinding(binding), stack.address
     recorder = Recorder(
-        described, run, me, nodes, write, constants=constants, real=real, traced=together
+        described,
+        run,
+        me,
+        nodes,
+        write,
+        constants=constants,
+        real=real,
+        traced=together,
+        merges=merges,
     )
     attach(core, recorder)
     return core, recorder

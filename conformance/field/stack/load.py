@@ -36,6 +36,8 @@ class Node(Duties):
         self._everything = everything
         name = f"{args.run}.{me}.jsonl"
         self._log = Log(args.deliveries / name, me)
+        if args.delivery == "safe":
+            self._log.row("safe")
         log = Log(args.deliveries.parent / FOLDER / name, me)
         self._unordered = Unordered(me, log, everything)
         self._fetching = asyncio.Event()

@@ -25,13 +25,13 @@ from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
-from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.config import DELIVERIES, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.transport.faulty import Damage
+from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
-from .layer_traces import TRACED, traced
+from .layer_traces import SEQUENCER, TRACED, traced
 from .load import Node
 from .state import Everything
 from .talk import Talk
@@ -47,12 +47,8 @@ class TracedConfig(ChannelConfig):
     layers: LayerRepairs = field(default_factory=LayerRepairs)
     writers: list[TraceWriter] = field(default_factory=list)
     recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
-    heavy: tuple[str, ...] = ()
-
-    @property
-    def _traced(self) -> tuple[str, ...]:
-        """All protocols that are traced."""
-        return ("sequencer", *TRACED, *self.heavy)
+    traced: tuple[str, ...] = (SEQUENCER, *TRACED)
+    """The protocols that are traced."""
 
     def _flush(self) -> None:
         for writer in self.writers:
@@ -60,15 +56,23 @@ class TracedConfig(ChannelConfig):
 
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
+        return await self._open_damaged()
+
+    async def _open_damaged(self) -> FaultyTransport:
         inner = await ChannelConfig.open_transport(self)
         return damaged(inner, self.damage, self.seed or 0, self._flush)
 
-    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
         """Make a stack that is traced, with its repairs undone if a test requests it."""
         address = self.address(transport.endpoint)
-        writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
-        self.writers.append(writer)
-        recorder = sequencer_recorder(self.run, address, self.nodes, writer, self._traced)
+        writer = recorder = None
+        if SEQUENCER in self.traced:
+            writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
+            self.writers.append(writer)
+            merges = self._protocols().on_merge != "leave"
+            recorder = sequencer_recorder(
+                self.run, address, self.nodes, writer, self.traced, merges=merges
+            )
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(
@@ -84,15 +88,22 @@ class TracedConfig(ChannelConfig):
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, status, stack)
         return stack, writer
 
+    def end_traces(self) -> None:
+        """Complete the traces: short of being killed, nothing unrecorded was handled."""
+        for core, recorder in self.recorders:
+            recorder.footer(core)
+        for writer in self.writers:
+            writer.close()
+
     def _record(self, stack: Stack, address: Address) -> None:
         """Trace the layers beside SEQUENCER."""
-        for protocol in self._traced[1:]:
+        for protocol in (each for each in self.traced if each != SEQUENCER):
             writer = TraceWriter(
                 self.traces, self.run, address, problem=trace_failed, protocol=protocol
             )
             self.writers.append(writer)
             self.recorders.append(
-                traced(stack, protocol, self.run, self.nodes, writer, self._traced)
+                traced(stack, protocol, self.run, self.nodes, writer, self.traced)
             )
 
 
@@ -117,6 +128,7 @@ def parser(module: str = "raincheck.conformance.field.stack.node") -> argparse.A
     add("--deliveries", type=Path, required=True, metavar="DIR")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
     add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
+    add("--delivery", choices=DELIVERIES, default="agreed", help="when messages are delivered")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     return options
@@ -164,11 +176,18 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         damage=damage_of(args.damage),
         repairs=repairs(args.undo),
         layers=layers(args.undo),
-        heavy=tuple(name for name in args.heavy.split(",") if name),
+        traced=_traced(args),
         get_state=everything.get_state,
         set_state=everything.set_state,
         on_call=talk.answer,
+        delivery=args.delivery,
     )
+
+
+def _traced(args: argparse.Namespace) -> tuple[str, ...]:
+    """Return the protocols that are traced; SEQUENCER's records cannot say what is held."""
+    first = (SEQUENCER,) if args.delivery == "agreed" else ()
+    return (*first, *TRACED, *(name for name in args.heavy.split(",") if name))
 
 
 async def _run(args: argparse.Namespace) -> None:
@@ -179,11 +198,7 @@ async def _run(args: argparse.Namespace) -> None:
         async with Channel.connecting(settings) as channel:
             await Node(channel, args, everything, talk).work()
     finally:
-        # However it ends, short of being killed: nothing unrecorded was handled.
-        for core, recorder in settings.recorders:
-            recorder.footer(core)
-        for writer in settings.writers:
-            writer.close()
+        settings.end_traces()
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -24,6 +24,8 @@ class Settings(RunSettings):
     """Messages of each life of a member; 0: as many as `seconds` allow."""
     batch: int = 8
     group: str = "239.192.7.7:45588"
+    delivery: str = "agreed"
+    """With "safe" SEQUENCER is not traced, and the logs are judged by the uniform promises."""
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 
@@ -34,6 +36,8 @@ class Record(RunRecord[Fault, Member]):
 
     survivors: list[Member] = field(default_factory=list)
     """The members at the end, which had delivered everything of each other."""
+    safe: bool = False
+    """Whether the group has safe delivery."""
 
     def collect(self, folder: Path) -> list[Member]:
         """Complete the delivery logs too: cut half-written lines, record who crashed."""

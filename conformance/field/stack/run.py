@@ -25,13 +25,19 @@ class ClusterRun(Run[Record, Member]):
     members: Members
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
-        record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
-        super().__init__(record, folder, "traces", "deliveries", FOLDER)
+        super().__init__(self._recorded(settings, seed), folder, "traces", "deliveries", FOLDER)
         self.settings = settings
         self.members = Members(self.home)
         self._names = [name_of(number) for number in range(settings.members)]
         spares = [name_of(settings.members + number) for number in range(1 + len(CHANGES))]
         self._spare, self._guests = spares[0], dict(zip(CHANGES, spares[1:], strict=True))
+
+    @staticmethod
+    def _recorded(settings: Settings, seed: int) -> Record:
+        """Return the record of the run of that seed, with its faults planned."""
+        safe = settings.delivery == "safe"
+        name = f"safe-{seed}" if safe else f"run-{seed}"
+        return Record(name, seed, make_plan(settings.kinds, seed), safe=safe)
 
     # ------------------------------------------------------------------ beginning and end
 
@@ -76,6 +82,7 @@ class ClusterRun(Run[Record, Member]):
             "messages": settings.messages,
             "batch": settings.batch,
             "large": settings.large,
+            "delivery": settings.delivery,
             "heavy": ",".join(settings.trace),
             **shared_options(settings, record, folder),
         }

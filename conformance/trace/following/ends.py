@@ -32,7 +32,20 @@ class Ends:
         out_of_order: Callable[[str], None],
     ) -> None:
         self.binding, self.me, self.columns = binding, me, columns
+        self._beside: frozenset[Address] = frozenset()
+        self._since: dict[Address, int] = {}
         self._out_of_order = out_of_order
+
+    def meet(self, local: Any, event: Any = None) -> None:
+        """Note who has come into the view of that state, which an event has led to."""
+        view = getattr(local, "view", None)
+        holder: Any = local if hasattr(local, "members") else view
+        members: frozenset[Address] = frozenset(getattr(holder, "members", ()))
+        if members != self._beside:
+            known = getattr(event, "view", None) if view is None else view
+            number = known if isinstance(known, int) else known.id.counter if known else 0
+            self._since |= dict.fromkeys(members - self._beside, number)
+            self._beside = members
 
     def sent(self, sent: Sent) -> End:
         """Return this end of a message that was sent."""
@@ -81,9 +94,10 @@ class Ends:
                 )
             channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=False)
             return channel, digest, 0
-        if name[:5] != [kind, *ends] or len(name) != 6:
+        called = self._called(kind, ends, incoming=incoming)
+        if name[:5] != [called, *ends] or len(name) != 6:
             raise ShapeError(
-                f"{json_text(name)} is not an id of channel {kind!r} between {json_text(ends)}"
+                f"{json_text(name)} is not an id of channel {called!r} between {json_text(ends)}"
             )
         channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=True)
         count = channel.count + 1
@@ -92,6 +106,14 @@ class Ends:
             reason = f"message {count} of the channel is next, and this is {name[5]}"
             self._out_of_order(f"{json_text(name)}: {reason}")
         return channel, digest, channel.count
+
+    def _called(self, kind: str, ends: tuple[Any, ...], *, incoming: bool) -> str:
+        """Return what a FIFO channel is called: where groups merge, by the view in which its ends
+        came together.
+        """
+        node, life = ends[:2] if incoming else ends[2:]
+        since = self._since.get((node, life))
+        return kind if since is None else f"{kind} {since}"
 
     def _digest(self, message: str, values: dict[str, Any]) -> int:
         """Return the digest of the contents, as far as they are compared at both ends."""

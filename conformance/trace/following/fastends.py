@@ -30,6 +30,7 @@ class FastEnds:
     def __init__(self, binding: Binding, forms: Forms, digest: Digest) -> None:
         self._binding, self._digest = binding, digest
         self._me = ("", 0)
+        self._merges = False
         self._columns = Columns(digest)
         self._peers: list[dict[Any, Any]] = []
         """By peer, what its channels are called: of the present file."""
@@ -40,9 +41,11 @@ class FastEnds:
         }
         self._sending = {kind: self._departure(kind, forms) for kind in forms.departures}
 
-    def begin(self, me: tuple[str, int], columns: Columns) -> None:
-        """Begin with another file."""
-        self._me, self._columns = me, columns
+    def begin(self, me: tuple[str, int], columns: Columns, *, merges: bool) -> None:
+        """Begin with another file. Where groups `merge` the names of channels depend on views: what
+        goes by one is judged in full.
+        """
+        self._me, self._columns, self._merges = me, columns, merges
         for known in self._peers:
             known.clear()
 
@@ -105,6 +108,8 @@ class FastEnds:
             found = known.get(sender) or reader(sender)
             if found is None or (spoiled is not None and spoiled(arrived)):
                 return None
+            if fifo and self._merges:
+                return None
             prefix, channel, digests, indices = found
             if fifo:
                 if received != b"%b,%d]" % (prefix, channel.count + 1):
@@ -136,6 +141,8 @@ class FastEnds:
 
         def send(output: Any, sent: Any, at: int, ends: list[End]) -> int:
             nonlocal last
+            if fifo and self._merges:
+                return -1
             to = output[to_at]
             values = pick(output)
             if values == last[0]:

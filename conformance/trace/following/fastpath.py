@@ -66,10 +66,16 @@ class FastPath:
         self._watch: Watch | None = None
 
     def begin(
-        self, me: tuple[str, int], columns: Columns, heard: Heard, watch: Watch | None
+        self,
+        me: tuple[str, int],
+        columns: Columns,
+        heard: Heard,
+        watch: Watch | None,
+        *,
+        merges: bool = False,
     ) -> None:
-        """Begin with another file."""
-        self._ends.begin(me, columns)
+        """Begin with another file, of a group that `merges` or not."""
+        self._ends.begin(me, columns, merges=merges)
         self._heard, self._watch = heard, watch
 
     def take(self, records: Sequence[Any], local: Any, last: int) -> list[Step]:

@@ -43,7 +43,7 @@ class Follower:
         if forms is not None:
             self._lines = Lines(header, forms.decoder)
             self._fast = shared.fast_path(full.binding, forms, full.rules)
-            self._fast.begin(full.me, full.columns, full.heard, full.watch)
+            self._fast.begin(full.me, full.columns, full.heard, full.watch, merges=header.merges)
         self._counts: Counter[str] = Counter()
 
     def feed(self, line: int, block: bytes) -> None:
@@ -100,6 +100,7 @@ class Follower:
         """Note the events that are what the model does."""
         full = self.full
         local, last = steps[-1].after, steps[-1].at
+        full.meet(steps)
         self._counts.update(map(_ACTION, steps))
         full.report.events += len(steps)
         full.last = full.report.conforming = last

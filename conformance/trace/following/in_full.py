@@ -5,7 +5,7 @@ The state of the fold is here as well: the model's local state, the last index, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,7 @@ class InFull:
     def __init__(self, path: Path, header: Header, shared: Shared) -> None:
         binding = shared.find(header.protocol)
         promised = binding.promised or Promised()
-        self.binding = (binding.real or binding) if header.real else binding
+        self.binding = binding.of_traces(real=header.real, merges=header.merges)
         try:
             wanted = fields_of(self.binding.rules)
             given = {
@@ -61,6 +61,7 @@ class InFull:
             path=str(path),
             nodes=header.nodes,
             constants=header.constants,
+            merges=header.merges,
         )
         self.local = initial_local(self.binding, header.initial)
         check_owner(self.local, self.me)
@@ -81,6 +82,8 @@ class InFull:
         if self.watch is not None:
             self.watch.begin(self.local)
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
+        if header.merges:
+            self._ends.meet(self.local)
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
             self._find("a node does not begin like this", line=1)
@@ -119,6 +122,12 @@ class InFull:
         if self.observer is not None:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
             self.observer.take(self.recorded, record.index, record.at, self._outputs(record))
+
+    def meet(self, steps: Iterable[Step]) -> None:
+        """Where groups merge, note who has come into the views of these steps."""
+        if self.header.merges:
+            for step in steps:
+                self._ends.meet(step.after, step.event)
 
     def _given(self, given: dict[str, Any]) -> dict[str, Any]:
         """Return the changes by others since the last event."""
@@ -168,6 +177,7 @@ class InFull:
         if self.watch is not None:
             self.watch.take([step])
         self.local = answer.local
+        self.meet([step])
 
     def _out_of_order(self, reason: str) -> None:
         """Note once that a FIFO channel's message is not the next one."""

@@ -13,7 +13,7 @@ from raincheck.conformance.bindings.conversion import ShapeError, fields_of, sha
 from .forms import forms_of
 from .reports import Unusable, within
 
-_ADDRESSES = ("me", "address")
+_ADDRESSES = ("me", "address", "node")
 """The names that models give the variable with the process's address, where they have one."""
 
 
@@ -47,7 +47,7 @@ def check_owner(local: Any, me: tuple[str, int]) -> None:
     owner = next((getattr(local, name) for name in _ADDRESSES if hasattr(local, name)), None)
     if isinstance(owner, tuple) and tuple(owner) != me:
         raise Unusable(f"initial: the state is that of {owner[0]}.{owner[1]}")
-    if getattr(local, "node", node) != node:
+    if getattr(local, "node", node) not in (node, me):
         raise Unusable(f"initial: the state is that of node {local.node}")
     if getattr(local, "incarnation", life) != life:
         raise Unusable(f"initial: the state is that of incarnation {local.incarnation}")

@@ -21,7 +21,8 @@ def evaluated(binding: Binding, run: Run) -> list[Promise]:
     It holds if each of its parts was asked. Where records are missing or differ from the model,
     only what one member's own steps have broken is held against it.
     """
-    declared = (binding.real or binding).invariants
+    merges = any(report.merges for report in run.reports.values())
+    declared = binding.of_traces(real=True, merges=merges).invariants
     if declared is None or not run.reports:
         return []
     lacking = _lacking(binding, run)

@@ -46,13 +46,18 @@ class Layered(NamedTuple):
     """Agreements with a layer that was not traced."""
 
 
-def speaks_of(protocol: str, find: Find = binding_of) -> Speaks | None:
+def speaks_of(protocol: str, find: Find = binding_of, *, merges: bool = False) -> Speaks | None:
     """Return what the protocol's records say of shared things; None if nothing."""
     try:
         binding = find(protocol)
     except (UsageError, Inconclusive):
         return None
-    return (binding.real or binding).speaks
+    return binding.of_traces(real=True, merges=merges).speaks
+
+
+def judges_merging(protocol: str, find: Find = binding_of) -> bool:
+    """Return whether the protocol's traces of groups that merge can be judged."""
+    return find(protocol).merging is not None
 
 
 def slim(report: FileReport) -> FileReport:
@@ -64,6 +69,7 @@ def slim(report: FileReport) -> FileReport:
         incarnation=report.incarnation,
         path=report.path,
         nodes=report.nodes,
+        merges=report.merges,
         events=report.events,
         conforming=report.conforming,
         end=report.end,
@@ -83,14 +89,17 @@ def judge_layers(
     """Judge the layers of a run; None where only one protocol speaks of what others speak of."""
     by_protocol: dict[str, dict[Address, FileReport]] = {}
     for report in sorted(reports, key=lambda each: (each.protocol, each.who)):
-        if speaks_of(report.protocol, find) is not None:
+        if speaks_of(report.protocol, find, merges=report.merges) is None:
+            continue
+        if not report.merges or judges_merging(report.protocol, find):
             by_protocol.setdefault(report.protocol, {})[report.who] = report
     if len(by_protocol) < 2:
         return None
     found = Layered([], [], [])
     _views(by_protocol, found)
     for protocol in by_protocol:
-        speaks = speaks_of(protocol, find)
+        merges = any(report.merges for report in by_protocol[protocol].values())
+        speaks = speaks_of(protocol, find, merges=merges)
         for agreement in speaks.agrees if speaks is not None else ():
             _agreement(protocol, agreement, by_protocol, found)
     found.findings.extend(_missing(run, by_protocol, crashed))

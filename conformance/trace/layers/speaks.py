@@ -136,9 +136,13 @@ def _text(value: Any) -> str:
     return str(value) if isinstance(value, int) else f"{value[0]}.{value[1]}"
 
 
-def view(number: int | None, members: Iterable[Any] | None, *, ranked: bool = True) -> Any:
+def view(
+    number: int | None, members: Iterable[Any] | None, *, ranked: bool = True, by: Any = None
+) -> Any:
     """Return a view as statements have it; what a layer does not know of it is None.
 
-    `ranked`: the members are in the view's order, and not in that of their addresses.
+    `ranked`: the members are in the view's order, and not in that of their addresses. `by`: who
+    decided it, where the layer knows; with the number that is its whole id.
     """
-    return [number, None if members is None else [list(member) for member in members], ranked]
+    who = None if members is None else [list(member) for member in members]
+    return [number, who, ranked] if by is None else [number, who, ranked, list(by)]

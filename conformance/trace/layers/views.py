@@ -63,11 +63,13 @@ def between_layers(reports: Iterable[FileReport], whole: Mapping[str, bool]) -> 
 
 
 def _first(mine: Place, known: Iterable[Place]) -> Different | None:
-    number, members, ranked = mine.said.value
+    number, members, ranked, *by = mine.said.value
     for other in known:
-        its_number, its_members, its_ranked = other.said.value
+        its_number, its_members, its_ranked, *its_by = other.said.value
         if None not in (number, its_number) and number != its_number:
             return Different(mine, other, "view", number, its_number)
+        if by and its_by and by != its_by:
+            return Different(mine, other, "decided by", by[0], its_by[0])
         if members is None or its_members is None:
             continue
         both = ranked and its_ranked
@@ -77,17 +79,29 @@ def _first(mine: Place, known: Iterable[Place]) -> Different | None:
 
 
 def between_members(reports: Iterable[FileReport]) -> Iterator[Different]:
-    """Compare the views of several members' files: one number means the same members."""
-    known: dict[int, Place] = {}
+    """Compare the views of several members' files: one number means the same members.
+
+    Where groups merge it does so in one line of views only, and the whole id is compared; files
+    that do not have it are held against those of their own member that do (`between_layers`).
+    """
+    known: dict[str, Place] = {}
     for report in reports:
         for said in views_of(report):
-            number = said.value[0]
-            if number is not None:
-                other = known.setdefault(number, Place(report, said))
+            called = _called(report, said)
+            if called is not None:
+                other = known.setdefault(called, Place(report, said))
                 different = _first(Place(report, said), [other])
                 if different is not None:
                     yield different
                     break
+
+
+def _called(report: FileReport, said: Statement) -> str | None:
+    """Return what names a view among all members; None where the file does not say it."""
+    number, _, _, *by = said.value
+    if not report.merges or number is None:
+        return None if number is None else str(number)
+    return f"{number} {by[0]}" if by else None
 
 
 def other_beginnings(reports: Iterable[FileReport]) -> Iterator[tuple[FileReport, FileReport]]:
@@ -96,15 +110,15 @@ def other_beginnings(reports: Iterable[FileReport]) -> Iterator[tuple[FileReport
     Views of one number have the same members. Of two members whose files begin in views of both,
     whatever the numbers, one goes through the other one's first view.
     """
-    known: dict[int, Place] = {}
+    known: dict[str, Place] = {}
     began: dict[Address, Place] = {}
     for report in reports:
         views = views_of(report)
         if not views or views[0].index:
             continue
         mine = began[report.who] = Place(report, views[0])
-        number, members, _ = views[0].value
-        other = mine if number is None else known.setdefault(number, mine)
+        members, called = views[0].value[1], _called(report, views[0])
+        other = mine if called is None else known.setdefault(called, mine)
         if _first(mine, [other]) is None:
             theirs = (began.get((node, life)) for node, life in members or ())
             other = next((each for each in theirs if each and _apart(mine, each)), mine)

@@ -165,7 +165,7 @@ class World:
                 admit = self.answers.get(who)
                 if admit is None:
                     raise NotEnabled("no JOIN_RSP is under way")
-                answer = handlers.join(old, admit.view, admit.members, admit.table)
+                answer = handlers.join(self.rules, old, admit.view, admit.members, admit.table)
                 args.view, args.members, args.digest = admit.view, admit.members, admit.digest
                 args.table = _flat(admit.table)
                 received, heard = admit.id, admit.clock

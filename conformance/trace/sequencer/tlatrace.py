@@ -67,6 +67,7 @@ CONSTANTS
   PruneTable = TRUE
   DrainOnLeave = TRUE
   FromMembers = TRUE
+  Delivery = "agreed"
 """
 
 

@@ -11,6 +11,7 @@ from raincheck.model.proof.induction import Transition
 from .adversary import adversary
 from .lives import lives
 from .receiving import receiving
+from .safe import held_by, safe
 from .sending import sending
 from .views import views
 from .vocabulary import Basis
@@ -18,4 +19,8 @@ from .vocabulary import Basis
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return every action of the spec, under the given assumptions and repairs."""
-    return (*sending(basis), *receiving(basis), *lives(basis), *views(basis), *adversary(basis))
+    return (
+        *held_by((*sending(basis), *receiving(basis), *lives(basis), *views(basis))),
+        *safe(),
+        *adversary(basis),
+    )

@@ -7,6 +7,7 @@ smallest instance that has room for it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import permutations
 from typing import Any, Final
 
@@ -170,7 +171,7 @@ def runs_that_break(
             last_demotion=demotion,
             fifo_forward=True,
             virtual_synchrony=basis.virtual_synchrony,
-            rules=basis.rules,
+            rules=replace(basis.rules, delivery="safe"),
         )
         exploration = explore(SequencerSystem(constants), limit=limit, invariants={})
         tie = Tie(constants, exploration)
@@ -211,7 +212,7 @@ def _instances(
                 last_demotion=s.last_view(),
                 fifo_forward=True,
                 virtual_synchrony=basis.virtual_synchrony,
-                rules=basis.rules,
+                rules=replace(basis.rules, delivery="safe"),
                 strangers=frozenset(called[n] for n in nodes if rigid["stranger"](n)),
                 max_forged=2,
                 true_sources=basis.true_sources,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from raincheck.model.proof.induction import Conjunct
 
 from .invariant_order import heard_conjuncts, order_conjuncts
+from .invariant_safe import safe_conjuncts
 from .invariant_streams import joiners_conjuncts, streams_conjuncts
 from .invariant_views import lives_conjuncts, messages_conjuncts, views_conjuncts
 from .vocabulary import Basis
@@ -25,4 +26,5 @@ def invariant(basis: Basis) -> tuple[Conjunct, ...]:
         *joiners_conjuncts(),
         *order_conjuncts(basis),
         *heard_conjuncts(),
+        *safe_conjuncts(),
     )

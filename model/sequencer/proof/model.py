@@ -19,10 +19,22 @@ from raincheck.model.sequencer import handlers as node
 from raincheck.model.sequencer.state import Constants, State
 
 from .theory import theory
-from .vocabulary import GHOST, JOINING, REPLACED, SPEC, STATUS, Basis, present
+from .vocabulary import (
+    GHOST,
+    JOINING,
+    OF_SAFE,
+    REPLACED,
+    SPEC,
+    STATUS,
+    Basis,
+    present,
+    running,
+)
 
 SPEC_NAMES = tuple(SPEC)
 GHOST_NAMES = tuple(GHOST)
+HISTORY = (*GHOST_NAMES, "heard", "heard_from", "heard_seqno", "heard_view", "heard_at")
+"""What a step of the theory leaves is kept: beside the history, what a crashed process has held."""
 
 
 def basis_of(constants: Constants) -> Basis:
@@ -46,7 +58,11 @@ def frame(constants: Constants, states: Sequence[State], subject: Theory | None 
         "bool": (False, True),
         "view": upto(len(s.views) for s in states),
         "place": upto(len(stream) for s in states for stream in s.stream),
-        "index": upto(len(heard) for s in states for heard in s.delivered),
+        "index": upto(
+            len(heard) + len(me.held)
+            for s in states
+            for heard, me in zip(s.delivered, s.locals, strict=True)
+        ),
         "seqno": upto(me.said + ahead for s in states for me in s.locals),
     }
     rigid = {
@@ -55,12 +71,21 @@ def frame(constants: Constants, states: Sequence[State], subject: Theory | None 
         "founder": lambda p: p is not None and p.incarnation == 0 and p.node in constants.founders,
         "stranger": lambda n: n in constants.strangers,
     }
-    return Frame(subject or theory(basis_of(constants)), domain, rigid, matters)
+    safe = constants.rules.delivery == "safe"
+
+    def seen(name: str, values: tuple[Any, ...], s: World) -> bool:
+        if name == "heard" and safe:  # what a process held when it ended nobody can see
+            return bool(running(s, *values))
+        return (safe or name not in OF_SAFE) and matters(name, values, s)
+
+    return Frame(subject or theory(basis_of(constants)), domain, rigid, seen)
 
 
 def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
     """Tell whether the values matter: values that no guard can see need not be equal."""
     match name, values:
+        case "heard_at", (p, j):
+            return bool(s.released(p) < j <= s.heard(p))
         case (("heard_from" | "heard_seqno" | "heard_view"), (p, j)):
             return bool(1 <= j <= s.heard(p))
         case (("data_from" | "data_seqno" | "data_view"), (c, i)):
@@ -110,8 +135,17 @@ def tables_of(constants: Constants, state: State) -> Tables:
             put("received", k, p, a)
         for f in me.early:
             put("early", True, p, f.messages.sender, f.messages.first, f.view)
-        put("heard", len(state.delivered[i]), p)
-        for j, (message, view) in enumerate(state.delivered[i], 1):
+        put("released", len(state.delivered[i]), p)
+        put("told", me.told, p)
+        put("announced", me.announced, p)
+        for a, place in me.heard:
+            put("acked", place, p, a)
+        held = [(each.message, me.view) for each in me.held]
+        heard = [*state.delivered[i], *held]
+        for j, waiting in enumerate(me.held, len(state.delivered[i]) + 1):
+            put("heard_at", waiting.place, p, j)
+        put("heard", len(heard), p)
+        for j, (message, view) in enumerate(heard, 1):
             put("heard_from", message.sender, p, j)
             put("heard_seqno", message.first, p, j)
             put("heard_view", view, p, j)
@@ -231,8 +265,10 @@ class Beside:
             known["x"] = [life[label.args[0]]]
         if label.action == "Corrupt":
             known["c"] = [label.args[0]]
-        if label.action == "ReceiveData":
+        if label.action in ("ReceiveData", "ReceiveSafe"):
             known["c"] = [life[label.args[1]]]
+        if label.action == "ReceiveAck":
+            known["x"] = [life[label.args[1]]]
         if label.action == "ReceiveForward":
             source, n = label.args[1], known["n"][0]
             under_way = [m for m in before["forwards"] if (m[0], m[-1]) == (source, n)]
@@ -283,6 +319,6 @@ class Tie(Beside):
             admission = self.admitted(label, found[source], wanted)
             if admission is None:
                 raise ValueError(f"{label} from state {source} to {target} is not admitted")
-            history = {name: admission.after.get(name, {}) for name in GHOST_NAMES}
+            history = {name: admission.after.get(name, {}) for name in HISTORY}
             found[target] = {**wanted, **history}
             yield source, label, target, found[target]

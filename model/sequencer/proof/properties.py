@@ -5,7 +5,7 @@ from __future__ import annotations
 from raincheck.model.proof.induction import Property
 from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
 
-from .vocabulary import is_heard, present, running
+from .vocabulary import is_heard, is_released, present, running
 
 
 def _payload(s: World, p: Expr, j: Expr) -> Expr:
@@ -121,6 +121,36 @@ def in_view(s: World) -> Expr:
     return s.forall(["process", "index"], there)
 
 
+def uniform_total_order(s: World) -> Expr:
+    """Safe delivery: two members, even crashed ones, deliver two messages in the same order."""
+
+    def ordered(p: Expr, q: Expr, j1: Expr, j2: Expr, x1: Expr, x2: Expr) -> Expr:
+        if And(is_released(s, p, j1), is_released(s, q, x1), j1 < j2) is False:
+            return True
+        mine = And(is_released(s, p, j1), is_released(s, p, j2))
+        theirs = And(is_released(s, q, x1), is_released(s, q, x2))
+        same = And(_identical(s, p, j1, q, x1), _identical(s, p, j2, q, x2))
+        return Implies(And(mine, theirs, same, j1 < j2), x1 < x2)
+
+    return s.forall(["process", "process", "index", "index", "index", "index"], ordered)
+
+
+def uniform_agreement(s: World) -> Expr:
+    """Safe delivery: a survivor of a view has delivered what any member delivered in it."""
+
+    def also_heard(p: Expr, q: Expr, v: Expr, j: Expr) -> Expr:
+        there = s.exists(
+            ["index"],
+            lambda x: And(is_released(s, q, x), s.heard_view(q, x) == v, _identical(s, p, j, q, x)),
+        )
+        survived = And(running(s, q), v < s.view(q), s.member(v, q), s.member(v + 1, q))
+        heard = And(is_released(s, p, j), s.heard_view(p, j) == v)
+        known = And(v >= 1, v <= s.last_view())
+        return Implies(And(known, survived, heard), there)
+
+    return s.forall(["process", "process", "view", "index"], also_heard)
+
+
 PROPERTIES = tuple(
     Property(name, (formula.__doc__ or "").strip(), formula)
     for name, formula in (
@@ -131,5 +161,7 @@ PROPERTIES = tuple(
         ("GapFree", gap_free),
         ("Fresh", fresh),
         ("InView", in_view),
+        ("UniformTotalOrder", uniform_total_order),
+        ("UniformAgreement", uniform_agreement),
     )
 )

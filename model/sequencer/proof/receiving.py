@@ -67,8 +67,8 @@ def receiving(basis: Basis) -> tuple[Transition, ...]:
             "heard_from": lambda p, x: If(here(p, x), a, s.heard_from(p, x)),
             "heard_seqno": lambda p, x: If(here(p, x), k, s.heard_seqno(p, x)),
             "heard_view": lambda p, x: If(here(p, x), v, s.heard_view(p, x)),
-            # history
             "heard_at": lambda p, x: If(here(p, x), i, s.heard_at(p, x)),
+            # history
             "index_of": lambda p, w, x: If(slot(p, w, x), j, s.index_of(p, w, x)),
             "before": lambda p, x: If(here(p, x), s.latest(n, a), s.before(p, x)),
             "latest": lambda p, b: If(And(p == n, b == a), j, s.latest(p, b)),

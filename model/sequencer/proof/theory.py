@@ -14,6 +14,9 @@ The theory differs from the spec in these points, none of which excludes a run o
 - forwardTable and resend are sets of seqnos. resend is kept in order of seqnos by the spec's
   actions, so its head is the least one.
 - KeepUntil is "delivered", as implemented: Stabilise, which is then never enabled, is not here.
+- Both deliveries at once (`safe.py`): `heard` is what is received, whose part up to `released` is
+  delivered if Delivery is "safe", and all of it if it is "agreed". Announce may announce less than
+  it could, and ReceiveSafe deliver less.
 - A stranger's FORWARD has any sender, seqno and view, where the spec's has the next number of a
   process and a view near the last.
 - Over-approximated: FORWARD channels and `early` are sets. A FORWARD may overtake another and may

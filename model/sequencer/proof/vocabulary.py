@@ -30,10 +30,15 @@ SPEC: Final = symbols("""
     resend:        process seqno -> bool
     received:      process process -> number          # receivedTable; 0 where there is no entry
     early:         process process seqno view -> bool # the keeper; sender, seqno, view
-    heard:         process -> number                  # Len(delivered)
+    heard:         process -> number                  # Len(delivered) + Len(held)
     heard_from:    process index -> process           # delivered[index].message.from
     heard_seqno:   process index -> number
     heard_view:    process index -> number
+    heard_at:      process index -> number            # held[index].place, and where it was before
+    released:      process -> number                  # how much of that is delivered, not held
+    told:          process -> number
+    acked:         process process -> number          # heard, at the coordinator; 0 if not at all
+    announced:     process -> number
     forwards:      node process seqno view process -> bool # source; sender, seqno, view; to whom
     length:        process -> number                  # Len(stream)
     data_from:     process place -> process           # stream[place].message.from
@@ -51,6 +56,9 @@ SPEC: Final = symbols("""
 """)
 """The variables of the spec."""
 
+OF_SAFE: Final = ("heard_at", "released", "told", "acked", "announced")
+"""The variables of safe delivery; with agreed delivery nothing is said of them."""
+
 GHOST: Final = symbols("""
     base:       process -> number              # what its node had said before, or made up
     sent:       process -> number              # how many messages the process ever sent
@@ -61,7 +69,6 @@ GHOST: Final = symbols("""
     order_seqno: view place -> number
     fresh:      view place -> bool             # nobody's duplicate
     top:        view place process -> number   # a reader's receivedTable at this place
-    heard_at:   process index -> number        # the place from which it was delivered
     index_of:   process view place -> number   # and back
     latest:     process process -> number      # the last index at which that sender was heard
     before:     process index -> number        # `latest` of its sender when it was delivered
@@ -146,6 +153,11 @@ def in_part(s: World, v: Expr, i: Expr) -> Expr:
 def is_heard(s: World, p: Expr, j: Expr) -> Expr:
     """p has delivered a j-th message."""
     return And(j >= 1, j <= s.heard(p))
+
+
+def is_released(s: World, p: Expr, j: Expr) -> Expr:
+    """p has delivered its j-th message."""
+    return And(j >= 1, j <= s.released(p))
 
 
 def known(s: World, v: Expr) -> Expr:

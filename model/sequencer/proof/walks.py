@@ -13,7 +13,7 @@ from raincheck.model.sequencer.promises import INVARIANTS
 from raincheck.model.sequencer.state import Constants, State
 from raincheck.model.sequencer.system import SequencerSystem
 
-from .model import GHOST_NAMES, Beside
+from .model import GHOST_NAMES, HISTORY, Beside
 
 
 def _instance(**values: Any) -> Constants:
@@ -34,24 +34,36 @@ def _instance(**values: Any) -> Constants:
     return Constants(**{**usual, **values})
 
 
+SAFE: Final = Rules(delivery="safe")
+UNIFORM: Final = frozenset({"UniformTotalOrder", "UniformAgreement"})
+"""The theorems about safe delivery; the others are about agreed delivery."""
+
 INSTANCES: Final = (
     (_instance(), 12),
     (_instance(founders=frozenset("ab"), leavers=frozenset(), returners=frozenset()), 12),
     (_instance(founders=frozenset("ab"), last_demotion=2, crashers=frozenset()), 12),
     (_instance(crashers=frozenset(), returners=frozenset(), last_demotion=3), 30),
     (_instance(founders=frozenset("ab"), strangers=frozenset("c"), max_forged=3), 12),
+    (_instance(rules=SAFE), 12),
+    (_instance(rules=SAFE, founders=frozenset("ab"), last_demotion=2), 12),
 )
 """Small instances, and how many random runs of each are followed."""
 
 SMALL: Final = (
     (_instance(founders=frozenset("ab"), leavers=frozenset(), returners=frozenset()), 12),
     (_instance(leavers=frozenset(), returners=frozenset()), 12),
+    (_instance(leavers=frozenset(), returners=frozenset(), rules=SAFE), 12),
 )
 """Instances of whose states the theorems are asked: a process has one life in them."""
 
+_TWICE: Final = (
+    "Where a message is delivered twice, the theorem asks for the order of both deliveries and the"
+    " promise for that of the first; Integrity excludes such states."
+)
+
 EXCUSED: Final = {
-    "TotalOrder": "Where a message is delivered twice, the theorem asks for the order of both"
-    " deliveries and the promise for that of the first; Integrity excludes such states.",
+    "TotalOrder": _TWICE,
+    "UniformTotalOrder": _TWICE,
     "ReceiveForward: dropped: only Not(coordinator(view(n)) == n)": "A FORWARD goes to the"
     " coordinator of the view with which it is tagged, so the tag is always wrong as well.",
     "ReceiveData: discarded: never taken": "Over synchronous views a member has read the old view"
@@ -93,7 +105,7 @@ class Walk:
                 taken.append(Taken(transition.name, values, world))
                 at = self.beside.frame.applied(at, transition.updates(world, *values))
             yield Edge(says, taken)
-            history = {name: found.after.get(name, {}) for name in GHOST_NAMES}
+            history = {name: found.after.get(name, {}) for name in HISTORY}
             self.tables.append({**wanted, **history})
 
 
@@ -114,11 +126,13 @@ def twins(subject: Theory, _machines: Machines) -> Iterator[Seen]:
     for walk in _walks(subject, SMALL):
         list(walk.edges())
         for state, tables in list(zip(walk.states, walk.tables, strict=False))[::9]:
-            history = {name: tables[name] for name in GHOST_NAMES}
+            history = {name: tables[name] for name in (*GHOST_NAMES, "heard_at")}
             for damaged in (*damages([state], DAMAGED, 15), *_elsewhere(state)):
                 if _misshapen(damaged):
                     continue
-                if promises := said(INVARIANTS, damaged):
+                safe = walk.beside.constants.rules == SAFE
+                asked = {n: each for n, each in INVARIANTS.items() if (n in UNIFORM) == safe}
+                if promises := said(asked, damaged):
                     shown = {**walk.beside.tables(damaged), **history}
                     yield Seen(promises, walk.beside.frame.world(shown))
 

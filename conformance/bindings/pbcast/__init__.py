@@ -1,0 +1,1 @@
+"""PBCAST: how model, implementation and traces name the same things."""

@@ -1,0 +1,1 @@
+"""TOTAL: how model, implementation and traces name the same things."""

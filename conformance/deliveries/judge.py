@@ -1,0 +1,100 @@
+"""Delivery logs judged by one call in the process that makes them, such as a test of any system.
+
+    rows = [{"member": "p", "view": 1, "sender": "a", "message": 1, "position": 1}, …]
+    raincheck.judge(rows).assert_holds("total_order")
+
+`DeliveryLog` makes the rows, and counts their positions. Neither needs more than the base
+installation.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from raincheck.conformance.trace.batches import Problem
+
+from .logs import Row, row_of
+from .properties import Verdicts, judged
+from .properties_local import answer
+
+ROWS: Final = "rows"
+"""The place of a problem with a row that came from no file; its line is the row's number."""
+
+
+def judge(
+    rows: Iterable[Mapping[str, Any]], *, properties: Iterable[str] = (), complete: bool = False
+) -> Verdicts:
+    """Judge the rows of delivery logs as `raincheck conform --log-format deliveries` does.
+
+    A row has the columns of docs/trace-format.md, "Delivery logs of any system"; a row that is none
+    is put into quarantine. `properties` are those to judge by, without any all that the rows are
+    able to break; `complete` says that each log goes on to its member's end. Raises UsageError if
+    there is no such property.
+    """
+    problems: list[Problem] = []
+
+    def read() -> Iterable[Row]:
+        for number, given in enumerate(rows, start=1):
+            try:
+                yield row_of(given)
+            except ValueError as error:
+                problems.append(Problem(ROWS, number, str(error), excerpt=f"{given!r:.200}"))
+
+    names = [properties] if isinstance(properties, str) else properties
+    # The rows are read first: only then it is known whether there are problems.
+    answers = answer(read())
+    return judged(answers, problems, names, complete)
+
+
+class DeliveryLog:
+    """The delivery logs of all members of a system under test, row by row as things happen."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._delivered: Counter[str] = Counter()
+        self._sent: Counter[str] = Counter()
+        self._over: set[str] = set()
+
+    def sent(self, sender: str, message: str | int, view: int | str = 0) -> None:
+        """Note that a member sends; `message` is an id, a number if the sender counts them."""
+        self._sent[sender] += 1
+        self._note(sender, "send", message=message, position=self._sent[sender], view=view)
+
+    def delivered(self, member: str, sender: str, message: str | int, view: int | str = 0) -> None:
+        """Note that a member delivers a sender's message, in this view if the system has views."""
+        self._delivered[member] += 1
+        position = self._delivered[member]
+        self._note(member, "deliver", sender=sender, message=message, position=position, view=view)
+
+    def installed(self, member: str, view: int | str, members: Iterable[str] = ()) -> None:
+        """Note that a member installs a view, with its members if the log is to say so."""
+        self._delivered[member] += 0
+        self._note(member, "view", view=view, members=[*members] or None)
+
+    def took_state(self, member: str, provider: str, view: int | str = 0) -> None:
+        """Note that a member takes the state that another one has now."""
+        after = self._delivered[provider]
+        self._delivered[member] += 1
+        position = self._delivered[member]
+        self._note(member, "state", sender=provider, position=position, view=view, after=after)
+
+    def crashed(self, member: str) -> None:
+        """Note that a member was killed."""
+        self._over.add(member)
+        self._note(member, "crash")
+
+    def ended(self, *members: str) -> None:
+        """Note that nothing is missing in the logs of these members; of all who run, if none."""
+        for member in members or sorted(self._delivered.keys() - self._over):
+            self._over.add(member)
+            self._note(member, "end", position=self._delivered[member])
+
+    def judge(self, *, properties: Iterable[str] = (), complete: bool = False) -> Verdicts:
+        """Judge what was noted until now."""
+        return judge(self.rows, properties=properties, complete=complete)
+
+    def _note(self, member: str, event: str, **columns: Any) -> None:
+        row = {"member": member, "event": event, **columns}
+        if event in ("send", "view"):
+            row["after"] = self._delivered[member]
+        self.rows.append({name: value for name, value in row.items() if value is not None})

@@ -1,0 +1,5 @@
+"""The protocols whose traces of groups that merge are recorded, and judged."""
+
+from typing import Final
+
+TRACED: Final = ("merge2", "gms", "flush", "stable", "state_transfer")

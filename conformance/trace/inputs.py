@@ -1,0 +1,24 @@
+"""The files that a command was given, by name or in folders."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from raincheck.conformance.errors import UsageError
+
+
+def files_in(
+    paths: Iterable[Path], suffixes: tuple[str, ...], kind: str, advice: str
+) -> list[Path]:
+    """Each file given, and each in a folder given that ends so; raise UsageError for none."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(f for f in path.rglob("*") if f.suffix in suffixes and f.is_file())
+            if not inside:
+                raise UsageError(f"{path} holds no {kind} ({', '.join(suffixes)}): {advice}")
+            found.update(dict.fromkeys(inside))
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise UsageError(f"{path} does not exist: name a {kind} or a folder of them")
+    return list(found)

@@ -1,0 +1,1 @@
+"""PBCAST as implemented: a pure core, its events and its effects."""

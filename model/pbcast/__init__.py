@@ -1,0 +1,1 @@
+"""PBCAST: the model of its specification."""

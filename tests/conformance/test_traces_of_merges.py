@@ -1,0 +1,245 @@
+"""Traces of groups that merge: all protocols that are judged across a merge, side by side."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.campaigns.traced import record_merges
+from raincheck.conformance.field.merging.traced import TRACED
+from raincheck.conformance.judges.around_runs import ENGINES
+from raincheck.conformance.judges.planted_invariants import reported
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
+
+Record = dict[str, Any]
+Lie = Callable[[Record], bool]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Groups whose sides take a state when they merge."""
+    folder = tmp_path_factory.mktemp("merges")
+    record_merges(folder, TRACED, with_state=True)
+    return folder
+
+
+def judged(folder: Path) -> dict[str, RunVerdict]:
+    return {each.protocol: each for each in check_paths([folder])}
+
+
+def violated(folder: Path) -> dict[str, list[str]]:
+    """By protocol, why it does not hold: promises and findings."""
+    return {
+        each.protocol: [
+            *(promise.name for promise in each.promises if promise.verdict == "violated"),
+            *(finding.reason for finding in each.findings if finding.verdict == "violated"),
+        ]
+        for each in check_paths([folder])
+        if each.verdict == "violated" or any(p.verdict == "violated" for p in each.promises)
+    }
+
+
+def told(good: Path, there: Path, protocol: str, lie: Lie) -> Path:
+    """The run with the first record of the protocol to which the lie can be told."""
+    shutil.copytree(good, there)
+    for path in sorted(there.glob(f"run.?.?.{protocol}.jsonl")):
+        lines = path.read_text().splitlines()
+        for place, line in enumerate(lines):
+            record = json.loads(line)
+            if lie(record):
+                lines[place] = json.dumps(record)
+                path.write_text("".join(f"{each}\n" for each in lines))
+                return there
+    raise AssertionError("the lie can be told to no record")
+
+
+def test_every_protocol_that_is_traced_is_judged_and_all_agree(good: Path) -> None:
+    found = judged(good)
+
+    assert found.keys() == {*TRACED, "layers"}
+    assert {name: each.verdict for name, each in found.items()} == dict.fromkeys(found, "holds")
+    asked = {each.name for of in found.values() for each in of.promises if not each.idle}
+    assert {each.verdict for of in found.values() for each in of.promises if not each.idle} == {
+        "holds"
+    }
+    assert {
+        "merge2.AcksBeforeResume",
+        "gms.OneHistoryPerSide",
+        "gms.AcksBeforeResume",
+        "flush.Still",
+        "state_transfer.SameCut",
+        "OneSequenceOfViews",
+        "ResumeIsGms",
+    } <= asked
+    # Two groups have two sequences of views, and none has the other's members.
+    assert asked.isdisjoint({"gms.SingleSequenceOfViews", "gms.NobodyIsLost"})
+
+
+def test_both_engines_say_the_same(good: Path) -> None:
+    local, sparks = (engine([good]) for engine in ENGINES.values())
+
+    assert local == sparks
+
+
+@pytest.mark.parametrize("protocol", ["frag", "sequencer", "nakack"])
+def test_a_protocol_that_cannot_be_judged_across_a_merge_is_inconclusive(
+    protocol: str, tmp_path: Path
+) -> None:
+    record_merges(tmp_path, (protocol, "gms"))
+
+    found = judged(tmp_path)
+
+    assert protocol not in TRACED
+    assert found["gms"].verdict == "holds"
+    unjudged = found[protocol]
+    assert (unjudged.verdict, unjudged.promises) == ("inconclusive", [])
+    assert unjudged.events
+    (finding,) = unjudged.findings
+    assert finding.reason.startswith(f"traces of {protocol} in groups that merge cannot be judged")
+
+
+# ------------------------------------------------------------------ lies
+
+
+def other_leader(record: Record) -> bool:
+    """It proposes what another leader has decided."""
+    if record.get("action") != "ProposeMerged":
+        return False
+    view = [[record["args"]["view"][0][0], ["d", 0]], *record["args"]["view"][1:]]
+    record["args"]["view"] = record["changed"]["proposal"] = view
+    for sent in record["sent"]:
+        sent["content"]["view"] = view
+    return True
+
+
+def not_later(record: Record) -> bool:
+    lies = record.get("action") == "ProposeMerged"
+    if lies:
+        record["args"]["view"][0][0] = 1
+    return lies
+
+
+def skips(record: Record) -> bool:
+    """FLUSH installs a merged view as if it was the next of its own."""
+    lies = record.get("action") == "InstallView" and record["args"].get("merged")
+    if lies:
+        record["args"]["merged"] = False
+        record["args"]["view"] = record["changed"]["view"] = record["changed"]["view"] + 7
+    return bool(lies)
+
+
+def yields_nothing(record: Record) -> bool:
+    lies = record.get("action") == "Resume"
+    if lies:
+        record["action"], record["sent"] = "Yield", []
+    return lies
+
+
+def old_channel(record: Record) -> bool:
+    """It names no view in which both came together."""
+    received = record.get("received")
+    lies = received is not None and received[0].startswith("fifo ")
+    if lies:
+        received[0] = "fifo"
+    return lies
+
+
+def another_state(record: Record) -> bool:
+    lies = record.get("action") == "Merge"
+    if lies:
+        record["args"]["leader"] = ["d", 0]
+    return lies
+
+
+@pytest.mark.parametrize(
+    ("protocol", "lie"),
+    [
+        ("gms", not_later),
+        ("gms", other_leader),
+        ("flush", skips),
+        ("flush", yields_nothing),
+        ("state_transfer", another_state),
+    ],
+)
+def test_a_lie_about_a_merge_is_noticed(
+    protocol: str, lie: Lie, good: Path, tmp_path: Path
+) -> None:
+    assert protocol in violated(told(good, tmp_path / "lie", protocol, lie))
+
+
+def test_a_channel_has_the_name_that_the_views_give_it(good: Path, tmp_path: Path) -> None:
+    found = judged(told(good, tmp_path / "lie", "flush", old_channel))["flush"]
+
+    assert found.verdict == "inconclusive"
+    problem = found.problems[0]
+    assert "is not an id of channel 'fifo 1'" in problem.reason
+
+
+def leaves_out_a_view(path: Path) -> None:
+    """The member's last view is in no record of this file, which looks whole."""
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    last = max(n for n, each in enumerate(records) if each.get("action") == "InstallView")
+    kept = [each for n, each in enumerate(records) if n < last] + [
+        {"kind": "footer", **{k: records[0][k] for k in ("run", "node", "incarnation")}}
+    ]
+    kept[-1]["index"] = sum(each["kind"] == "event" for each in kept)
+    path.write_text("".join(json.dumps(each) + "\n" for each in kept))
+
+
+@pytest.mark.parametrize("protocol", ["merge2", "stable"])
+def test_a_view_that_one_layer_does_not_install_is_noticed(
+    protocol: str, good: Path, tmp_path: Path
+) -> None:
+    there = shutil.copytree(good, tmp_path / "lie")
+    leaves_out_a_view(there / f"run.d.0.{protocol}.jsonl")
+
+    assert "OneSequenceOfViews" in violated(there)["layers"]
+
+
+def test_who_decided_a_view_is_the_same_for_all_layers(good: Path, tmp_path: Path) -> None:
+    there = shutil.copytree(good, tmp_path / "lie")
+    path = there / "run.d.0.merge2.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    last = max(n for n, each in enumerate(records) if each.get("action") == "InstallView")
+    for view in (records[last]["args"]["view"], records[last]["changed"]["view"]):
+        view[0][1] = ["d", 0]
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+
+    assert "OneSequenceOfViews" in violated(there)["layers"]
+
+
+# ------------------------------------------------------------------ over several members
+
+V1 = [[1, ["a", 0]], [["a", 0], ["b", 0]], []]
+OF_A, OF_B = ([[2, [node, 0]], [[node, 0]], []] for node in "ab")
+MERGED_AT_A, MERGED_AT_B = (
+    [[3, ["a", 0]], [["a", 0], ["b", 0]], [[other, 0]]] for other in ("b", "a")
+)
+
+
+def test_the_sides_of_a_merged_view_have_their_own_joiners_and_one_membership() -> None:
+    steps = [
+        ("a", "step", 1, [V1, OF_A]),
+        ("b", "step", 1, [V1, OF_B]),
+        ("a", "step", 2, [OF_A, MERGED_AT_A]),
+        ("b", "step", 2, [OF_B, MERGED_AT_B]),
+    ]
+    other = [*steps[:3], ("b", "step", 2, [OF_B, [MERGED_AT_B[0], [["b", 0]], []]])]
+
+    assert reported("gms", steps, merges=True) == []
+    (wrong,) = reported("gms", other, merges=True)
+    assert wrong.startswith("gms.OneHistoryPerSide is violated")
+    # Of one group that does not merge the same is no one sequence.
+    assert any("SingleSequenceOfViews" in each for each in reported("gms", steps))
+
+
+def test_the_binding_says_which_protocols_are_judged_across_a_merge() -> None:
+    for protocol in TRACED:
+        assert binding_of(protocol).merging is not None
