@@ -11,7 +11,7 @@ from raincheck.model.machine.composed import Move
 from raincheck.model.machine.rows import with_
 from raincheck.model.merge2.events import NO_MERGE, Suspend
 from raincheck.model.merge2.handlers import Local
-from raincheck.model.merge2.proof.model import reading, renamed
+from raincheck.model.merge2.proof.model import beginning, reading, renamed
 from raincheck.model.merge2.proof.theory import WITHOUT, basis_without, theory
 from raincheck.model.merge2.proof.walks import EVERYTHING
 from raincheck.model.merge2.state import State
@@ -30,7 +30,7 @@ def unproved(subject: Theory, seed: int = 1) -> Iterator[Obligation]:
     return (each for each in obligations(subject) if not attempt(each, seed).proved)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_invariant_begins_is_kept_and_implies_the_promises(seed: int) -> None:
     assert list(unproved(WHOLE, seed)) == []
 
@@ -39,10 +39,12 @@ def test_the_promises_without_a_proof_are_named() -> None:
     asked = {name for case in CASES.values() for name in case.properties}
     proved = {each.name for each in WHOLE.properties}
 
-    assert proved == {"OneViewPerMerge", "OneCoordinator", "InOrder"}
+    assert proved == {
+        *("OneViewPerId", "Monotone", "OneViewPerMerge", "MembersAreThere", "AcksBeforeResume"),
+        *("OneCoordinator", "InOrder"),
+    }
     assert asked - proved == {
-        *("OneViewPerId", "Monotone", "MembersAreThere", "AllOrNothing", "AcksBeforeResume"),
-        *("OneView", "SameMessages", "AtTheCut", "FewMerges"),
+        *("AllOrNothing", "OneView", "SameMessages", "AtTheCut", "FewMerges"),
         *("TypeOK", "OneGroup", "GoesOn"),  # the form, and progress
     }
 
@@ -51,13 +53,17 @@ def test_every_action_is_spoken_of_that_changes_what_the_proof_speaks_of() -> No
     assert {each.action for each in WHOLE.transitions} == {
         *("Merge", "ReceiveMergeReq", "Flushed", "Decide", "ReceiveInstallMergeView"),
         *("InstallView", "SideInstalled", "Finish", "ReceiveResume", "Suspect", "ReceiveCancel"),
-        *("ViewChange", "Deliver", "Crash"),
+        *("ReceiveMergeRsp", "ReceiveInstalled", "Resend", "ViewChange", "Deliver", "Crash"),
     }
 
 
 BREAKS = {
     "Promotes": ("OneCoordinator", "InstallView"),
     "Fresh": ("DecidedOnce", "Merge"),
+    "StaysOut": ("ReplyOfItsView", "ReceiveMergeReq"),
+    "AfterResume": ("AnswersWhenAllHaveIt", "Merge"),
+    "Frozen": ("NoComer", "InstallView"),
+    "IdOfLeader": ("OneId", "Decide: a view"),
 }
 """A step that is no longer kept without it."""
 
@@ -77,7 +83,17 @@ def test_without_what_safety_rests_on_a_step_fails_and_the_state_is_shown(name: 
     assert breaks(failure, subject.invariant, failure.before) == failure.after
 
 
-@pytest.mark.parametrize("dropped", [each.name for each in WHOLE.invariant])
+QUICK: Final = ("DecidedOnce", "ToldOthers")
+"""What fails soon; the others take longer."""
+
+
+@pytest.mark.parametrize(
+    "dropped",
+    [
+        pytest.param(each.name, marks=[] if each.name in QUICK else [pytest.mark.slow])
+        for each in WHOLE.invariant
+    ],
+)
 def test_without_a_conjunct_the_others_are_not_enough(dropped: str) -> None:
     left = tuple(each for each in WHOLE.invariant if each.name != dropped)
 
@@ -100,7 +116,7 @@ def test_the_invariant_holds_along_the_runs_of_the_model() -> None:
     for seed in range(6):
         first, moves = _run(system, seed)
         read = reading(system, [first, *(move.target for move in moves)])
-        reached = [read.tables(first)]
+        reached = [beginning(read, first)]
         edges = list(read.followed(reached[0], moves, reached))
         assert [edge for edge in edges if edge.refused] == []
         for tables in reached[::6]:
@@ -141,7 +157,9 @@ def test_a_damaged_step_is_no_step_of_the_theory(variable: str) -> None:
     read = reading(system, [first, *(move.target for move in moves)])
     reached, asked = list[Tables](), 0
     c = system.index["c"]
-    for edge, move in zip(read.followed(read.tables(first), moves, reached), moves, strict=False):
+    for edge, move in zip(
+        read.followed(beginning(read, first), moves, reached), moves, strict=False
+    ):
         if move.args[:1] == ("c",) or not edge.taken or move.target.status[c] != "member":
             continue
         wrong = with_(move.target.locals, c, DAMAGE[variable](move.target.locals[c]))

@@ -1,233 +1,256 @@
-"""The actions of `spec/Merge2.tla`. Each branch of an action is a transition.
+"""The actions of `spec/Merge2.tla` up to the decision of a merge. Each branch is a transition.
 
-An action that changes nothing of the vocabulary is none: ReceiveKnown, ReceiveFound,
-ReceiveMergeRsp, ReceiveInstalled, Resend, Multicast and Lose.
+An action that changes nothing of the vocabulary is none: ReceiveKnown, ReceiveFound, Multicast and
+Lose.
 """
 
 from __future__ import annotations
 
 from raincheck.model.proof.induction import Transition
-from raincheck.model.proof.logic import And, Expr, If, Not, Or, Updates, World, put
+from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, Updates, World, put
 
-from .words import ANSWERED, CANCELLED, FLUSHING, IDLE, INSTALLED, INSTALLING, Basis, leads
+from .words import (
+    ANSWERED,
+    FLUSHING,
+    IDLE,
+    INSTALLING,
+    Basis,
+    answers,
+    in_merge,
+    leads,
+    side,
+    stands,
+    still,
+)
 
-_N = ("n", "process")
-_U = ("u", "union")
-_V = ("v", "group")
+N = ("n", "process")
+P = ("p", "process")
+U = ("u", "union")
+V = ("v", "group")
+R = ("r", "reply")
 
 
-def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """Return all branches of all actions."""
-    return (*_beginning(basis), *_deciding(), *_installing(basis), *_ending(), *_around())
-
-
-def _at(s: World, n: Expr, stage: int) -> Expr:
+def at_stage(s: World, n: Expr, stage: int) -> Expr:
+    """n runs, and is at that stage."""
     return And(s.running(n), s.stage(n) == stage)
 
 
-def _in_merged(s: World, n: Expr) -> Expr:
-    """The view of n is that of the merge that it takes part in."""
-    return And(s.merged(s.view(n)), s.union(s.view(n)) == s.merge(n))
-
-
-def _stage(s: World, n: Expr, stage: int) -> Updates:
+def stage(s: World, n: Expr, stage: int) -> Updates:
+    """Move n to that stage."""
     return {"stage": put(s.stage, n, stage)}
 
 
-def _holding(s: World, n: Expr, v: Expr) -> Updates:
+def holding(s: World, n: Expr, v: Expr) -> Updates:
     """Have the side of n hold the view ready."""
-
-    def side(p: Expr) -> Expr:
-        return And(s.running(p), s.view(p) == s.view(n), s.inside(s.view(n), p))
-
     return {
-        "holds": lambda p: Or(side(p), s.holds(p)),
-        "held": lambda p: If(side(p), v, s.held(p)),
+        "holds": lambda p: Or(side(s, n, p), s.holds(p)),
+        "held": lambda p: If(side(s, n, p), v, s.held(p)),
     }
 
 
-def _beginning(basis: Basis) -> tuple[Transition, ...]:
-    def free(s: World, n: Expr) -> Expr:
-        return And(_at(s, n, IDLE), s.coordinates(n))
+def closed(s: World, n: Expr) -> Updates:
+    """Have FLUSH suspend the side of n."""
+    return {
+        "latched": lambda p: Or(side(s, n, p), s.latched(p)),
+        "latch": lambda p: If(side(s, n, p), n, s.latch(p)),
+    }
 
-    def joins(s: World, n: Expr, u: Expr) -> Updates:
-        return {**_stage(s, n, FLUSHING), "merge": put(s.merge, n, u)}
+
+def opened(s: World, n: Expr) -> Updates:
+    """Have FLUSH let those go on that n has suspended, unless they hold a view ready."""
+    return {"latched": lambda p: And(s.latched(p), Or(s.latch(p) != n, s.holds(p)))}
+
+
+def nobody_missing(s: World, n: Expr) -> Expr:
+    """waiting[n] = {}."""
+    return s.forall(["process"], lambda p: Not(s.waiting(n, p)), lambda p: [s.waiting(n, p)])
+
+
+def deciding(basis: Basis) -> tuple[Transition, ...]:
+    """Return the actions up to the decision."""
+    return (*_beginning(basis), *_answering(), *_decisions(basis))
+
+
+def _beginning(basis: Basis) -> tuple[Transition, ...]:
+    def ready(s: World, n: Expr) -> Expr:
+        waits = stands(s, n) if basis.after_resume else False
+        return And(at_stage(s, n, IDLE), s.coordinates(n), Not(waits))
+
+    def enters(s: World, n: Expr, u: Expr) -> Updates:
+        return {
+            **stage(s, n, FLUSHING),
+            "merge": put(s.merge, n, u),
+            "took": put(s.took, n, u, True),
+        }
+
+    def leads_it(s: World, n: Expr, u: Expr) -> Expr:
+        return And(ready(s, n), s.leader(u) == n, Not(s.begun(u)) if basis.fresh else True)
 
     return (
         Transition(
             "Merge",
             "",
-            (_N, _U),
-            lambda s, n, u: And(
-                free(s, n), s.leader(u) == n, *([Not(s.begun(u))] if basis.fresh else [])
-            ),
-            lambda s, n, u: {**joins(s, n, u), "begun": put(s.begun, u, True)},
+            (N, U, ("asked", "set")),
+            lambda s, n, u, _: leads_it(s, n, u),
+            lambda s, n, u, asked: {
+                **enters(s, n, u),
+                "begun": put(s.begun, u, True),
+                "waiting": lambda p, q: If(p == n, asked(q), s.waiting(p, q)),
+                "has": lambda p, r: And(p != n, s.has(p, r)),
+            },
         ),
         Transition(
             "ReceiveMergeReq",
             "",
-            (_N, _U),
-            lambda s, n, u: And(free(s, n), s.begun(u), s.leader(u) != n),
-            joins,
+            (N, U),
+            lambda s, n, u: And(
+                ready(s, n),
+                s.begun(u),
+                s.rank(s.leader(u)) < s.rank(n),
+                Not(s.took(n, u)) if basis.stays_out else True,
+            ),
+            enters,
         ),
+    )
+
+
+def _answering() -> tuple[Transition, ...]:
+    def answer(s: World, n: Expr, r: Expr) -> Expr:
+        def members(p: Expr) -> Expr:
+            return s.there(r, p) == side(s, n, p)
+
+        own = And(s.of(r) == s.merge(n), s.by(r) == n, s.at(r) == s.view(n))
+        return And(own, s.forall(["process"], members, lambda p: [s.there(r, p), s.view(p)]))
+
+    def flushed(s: World, n: Expr, r: Expr) -> Updates:
+        u = s.merge(n)
+        return {
+            **stage(s, n, ANSWERED),
+            **closed(s, n),
+            "cut": lambda p, x: If(side(s, n, p), x == u, s.cut(p, x)),
+            "waiting": put(s.waiting, n, n, And(Not(leads(s, n)), s.waiting(n, n))),
+            "has": put(s.has, n, r, Or(leads(s, n), s.has(n, r))),
+            "sent": put(s.sent, r, Or(Not(leads(s, n)), s.sent(r))),
+        }
+
+    def awaits(s: World, n: Expr, c: Expr) -> Expr:
+        return And(s.running(n), answers(s, n), leads(s, n), s.waiting(n, c))
+
+    def inside(s: World, n: Expr, r: Expr) -> Expr:
+        def of_sender(q: Expr) -> Expr:
+            return And(s.has(n, q), s.by(q) == s.by(r))
+
+        awaited = And(answers(s, n), s.waiting(n, s.by(r)))
+        counted = Or(awaited, s.exists(["reply"], of_sender))
+        return And(in_merge(s, n, s.of(r)), counted)
+
+    return (
         Transition(
             "Flushed",
             "",
-            (_N,),
-            lambda s, n: _at(s, n, FLUSHING),
-            lambda s, n: _stage(s, n, ANSWERED),
+            (N, R),
+            lambda s, n, r: And(at_stage(s, n, FLUSHING), still(s, n), answer(s, n, r)),
+            flushed,
+        ),
+        Transition(
+            "Resend",
+            "an answer",
+            (N, R),
+            lambda s, n, r: And(at_stage(s, n, ANSWERED), Not(leads(s, n)), answer(s, n, r)),
+            lambda s, _, r: {"sent": put(s.sent, r, True)},
+        ),
+        Transition(
+            "ReceiveMergeRsp",
+            "an answer",
+            (N, R),
+            lambda s, n, r: And(awaits(s, n, s.by(r)), s.sent(r), s.of(r) == s.merge(n)),
+            lambda s, n, r: {
+                "waiting": put(s.waiting, n, s.by(r), False),
+                "has": put(s.has, n, r, True),
+            },
+        ),
+        Transition(
+            "ReceiveMergeRsp",
+            "a rejection",
+            (N, P),
+            awaits,
+            lambda s, n, p: {"waiting": put(s.waiting, n, p, False)},
+        ),
+        Transition(
+            "ReceiveMergeRsp",
+            "too late",
+            (N, R),
+            lambda s, n, r: And(
+                s.running(n),
+                s.leader(s.of(r)) == n,
+                s.sent(r),
+                Not(inside(s, n, r)),
+            ),
+            lambda s, _, r: {"told": put(s.told, s.of(r), s.by(r), True)},
         ),
     )
 
 
-def _deciding() -> tuple[Transition, ...]:
+def _decisions(basis: Basis) -> tuple[Transition, ...]:
     def may_decide(s: World, n: Expr) -> Expr:
-        return And(_at(s, n, ANSWERED), leads(s, n))
+        return And(at_stage(s, n, ANSWERED), leads(s, n), nobody_missing(s, n))
+
+    def union_of_answers(s: World, n: Expr, v: Expr) -> Expr:
+        def in_an_answer(p: Expr) -> Expr:
+            has_it = s.exists(["reply"], lambda r: And(s.has(n, r), s.there(r, p)))
+            return Implies(s.inside(v, p), has_it)
+
+        def in_it(r: Expr, p: Expr) -> Expr:
+            return Implies(And(s.has(n, r), s.there(r, p)), s.inside(v, p))
+
+        def below(r: Expr) -> Expr:
+            return Implies(s.has(n, r), s.number(s.at(r)) < s.number(v))
+
+        return And(
+            of_this(s, n, v),
+            s.forall(["process"], in_an_answer, lambda p: [s.inside(v, p)]),
+            s.forall(["reply", "process"], in_it, lambda r, p: [(s.has(n, r), s.there(r, p))]),
+            s.forall(["reply"], below, lambda r: [s.has(n, r)]),
+        )
+
+    def of_this(s: World, n: Expr, v: Expr) -> Expr:
+        def behind(p: Expr) -> Expr:
+            return Implies(s.inside(v, p), s.rank(s.first(v)) <= s.rank(p))
+
+        maker = s.maker(v) == (n if basis.id_of_leader else s.first(v))
+        by_rank = s.forall(["process"], behind, lambda p: [s.inside(v, p)])
+        return And(s.merged(v), s.union(v) == s.merge(n), maker, by_rank)
+
+    def sides(s: World, n: Expr, c: Expr) -> Expr:
+        return s.exists(["reply"], lambda r: And(s.has(n, r), s.by(r) == c))
 
     return (
-        Transition("Decide", "nothing", (_N,), may_decide, lambda s, n: _stage(s, n, IDLE)),
+        Transition(
+            "Decide",
+            "nothing",
+            (N,),
+            may_decide,
+            lambda s, n: {
+                **stage(s, n, IDLE),
+                **opened(s, n),
+                "told": lambda u, c: Or(And(u == s.merge(n), c != n), s.told(u, c)),
+            },
+        ),
         Transition(
             "Decide",
             "a view",
-            (_N, _V),
-            lambda s, n, v: And(may_decide(s, n), s.merged(v), s.union(v) == s.merge(n)),
-            lambda s, n, v: {
-                **_stage(s, n, INSTALLING),
-                **_holding(s, n, v),
+            (N, V, R),
+            lambda s, n, v, own: And(
+                may_decide(s, n), s.has(n, own), s.by(own) == n, union_of_answers(s, n, v)
+            ),
+            lambda s, n, v, _: {
+                **stage(s, n, INSTALLING),
+                **holding(s, n, v),
+                "waiting": lambda p, c: If(p == n, sides(s, n, c), s.waiting(p, c)),
                 "decided": put(s.decided, s.merge(n), True),
                 "result": put(s.result, s.merge(n), v),
-            },
-        ),
-        Transition(
-            "ReceiveInstallMergeView",
-            "",
-            (_N,),
-            lambda s, n: And(_at(s, n, ANSWERED), s.decided(s.merge(n))),
-            lambda s, n: {
-                **_stage(s, n, INSTALLING),
-                **_holding(s, n, s.result(s.merge(n))),
-            },
-        ),
-    )
-
-
-def _installing(basis: Basis) -> tuple[Transition, ...]:
-    def installs(s: World, n: Expr) -> Updates:
-        v = s.held(n)
-        mine = And(s.stage(n) != IDLE, s.union(v) == s.merge(n))
-        goes_on = If(s.merged(v), mine, s.stage(n) == FLUSHING)
-        first = s.first(v) == n
-        promoted = True if basis.promotes else Or(Not(s.merged(v)), s.coordinates(n))
-
-        def position(p: Expr, x: Expr) -> Expr:
-            ahead = And(p == n, s.inside(v, x), s.digest(v, x) > s.position(p, x))
-            return If(ahead, s.digest(v, x), s.position(p, x))
-
-        return {
-            "view": put(s.view, n, v),
-            "path": put(s.path, n, s.count(n), v),
-            "count": put(s.count, n, s.count(n) + 1),
-            "coordinates": put(s.coordinates, n, And(first, promoted)),
-            "stage": put(s.stage, n, If(goes_on, s.stage(n), IDLE)),
-            "holds": put(s.holds, n, False),
-            "position": position,
-        }
-
-    return (
-        Transition("InstallView", "", (_N,), lambda s, n: And(s.running(n), s.holds(n)), installs),
-        Transition(
-            "SideInstalled",
-            "waits",
-            (_N,),
-            lambda s, n: And(_at(s, n, INSTALLING), _in_merged(s, n)),
-            lambda s, n: _stage(s, n, INSTALLED),
-        ),
-        Transition(
-            "SideInstalled",
-            "left out",
-            (_N,),
-            lambda s, n: And(_at(s, n, CANCELLED), _in_merged(s, n)),
-            lambda s, n: _stage(s, n, IDLE),
-        ),
-    )
-
-
-def _ending() -> tuple[Transition, ...]:
-    def before(s: World, n: Expr) -> Expr:
-        """The merge of n is not decided, as far as n knows."""
-        return Or(s.stage(n) == FLUSHING, s.stage(n) == ANSWERED)
-
-    def idle(s: World, n: Expr) -> Updates:
-        return _stage(s, n, IDLE)
-
-    return (
-        Transition("Finish", "", (_N,), lambda s, n: And(_at(s, n, INSTALLED), leads(s, n)), idle),
-        Transition(
-            "ReceiveResume",
-            "",
-            (_N,),
-            lambda s, n: And(s.running(n), s.stage(n) != IDLE, _in_merged(s, n)),
-            idle,
-        ),
-        Transition(
-            "Suspect",
-            "",
-            (_N,),
-            lambda s, n: And(s.running(n), before(s, n), Not(leads(s, n))),
-            idle,
-        ),
-        Transition(
-            "ReceiveCancel",
-            "at once",
-            (_N,),
-            lambda s, n: And(s.running(n), Or(before(s, n), s.stage(n) == INSTALLED)),
-            idle,
-        ),
-        Transition(
-            "ReceiveCancel",
-            "after the view",
-            (_N,),
-            lambda s, n: _at(s, n, INSTALLING),
-            lambda s, n: _stage(s, n, CANCELLED),
-        ),
-    )
-
-
-def _around() -> tuple[Transition, ...]:
-    def delivers(s: World, n: Expr, x: Expr) -> Updates:
-        j, number = s.heard(n), s.position(n, x) + 1
-        return {
-            "position": put(s.position, n, x, number),
-            "heard": put(s.heard, n, j + 1),
-            "heard_from": put(s.heard_from, n, j, x),
-            "heard_number": put(s.heard_number, n, j, number),
-        }
-
-    return (
-        Transition(
-            "ViewChange",
-            "",
-            (_N, _V),
-            lambda s, n, v: And(s.running(n), Not(s.merged(v))),
-            _holding,
-        ),
-        Transition(
-            "Deliver",
-            "",
-            (_N, ("x", "process")),
-            lambda s, n, x: And(s.running(n), s.inside(s.view(n), x)),
-            delivers,
-        ),
-        Transition(
-            "Crash",
-            "",
-            (_N,),
-            lambda s, n: s.running(n),
-            lambda s, n: {
-                "running": put(s.running, n, False),
-                "coordinates": put(s.coordinates, n, False),
-                "stage": put(s.stage, n, IDLE),
-                "holds": put(s.holds, n, False),
+                "into": lambda u, c: If(u == s.merge(n), sides(s, n, c), s.into(u, c)),
+                "made": put(s.made, v, True),
             },
         ),
     )

@@ -7,7 +7,7 @@ from typing import Final
 from raincheck.model.proof.induction import Conjunct
 from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
 
-from .words import ANSWERED, FLUSHING, IDLE, in_path, is_heard, leads
+from .words import ANSWERED, FLUSHING, in_path, is_heard, leads
 
 
 def one_coordinator(s: World, n: Expr) -> Expr:
@@ -33,13 +33,6 @@ INVARIANT: Final = (
         ("process",),
         one_coordinator,
         lambda s, n: [s.coordinates(n)],
-    ),
-    Conjunct(
-        "MergesAreBegun",
-        "Who takes part in a merge takes part in one that has been begun.",
-        ("process",),
-        lambda s, n: Or(s.stage(n) == IDLE, s.begun(s.merge(n))),
-        lambda s, n: [s.merge(n)],
     ),
     Conjunct(
         "DecidedAreBegun",

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from raincheck.model.machine.composed import Move
-from raincheck.model.merge2.events import NO_MERGE, MergeId, View
+from raincheck.model.merge2.events import (
+    NO_MERGE,
+    Answer,
+    MergeId,
+    ReceiveMergeRsp,
+    SendMergeRsp,
+    View,
+    ViewId,
+)
+from raincheck.model.merge2.handlers import Local
 from raincheck.model.merge2.state import State
 from raincheck.model.merge2.system import Merge2System
 from raincheck.model.proof.admitting import Reading
@@ -16,6 +25,9 @@ from raincheck.model.proof.logic import Function, World
 
 from .theory import theory
 from .words import GHOST, IDLE, SPEC, STAGES
+
+Reply = tuple[MergeId, Answer]
+"""An answer, and the merge that it is for."""
 
 Run = tuple[State, list[Move[State]]]
 """A first state, and what follows."""
@@ -36,7 +48,9 @@ def renamed(run: Run) -> Run:
             if merge in used:
                 names[merge] = MergeId(merge.leader, 1_000 + len(used))
             used.add(names.get(merge, merge))
-        found.append(move._replace(target=_with_names(move.target, names)))
+        target, event = _with_names(move.target, names), _with_names(move.event, names)
+        outputs = _with_names(move.outputs, names)
+        found.append(move._replace(target=target, event=event, outputs=outputs))
     return state, found
 
 
@@ -73,20 +87,32 @@ def tables_of(machine: Merge2System, state: State) -> Tables:
         put("stage", STAGES.index(me.stage), n)
         put("merge", me.merge, n)
         held = state.held[i]
+        for p in me.waiting:
+            put("waiting", True, n, p)
+        for answer in me.answers:
+            put("has", True, n, (me.merge, answer))
         put("holds", held is not None, n)
         put("held", held and held.view, n)
+        put("latched", bool(state.latch[i]), n)
+        put("latch", state.latch[i] or None, n)
+        if state.cut[i] != NO_MERGE:
+            put("cut", True, n, state.cut[i])
         for x, read in zip(nodes, state.position[i], strict=True):
             put("position", read, n, x)
         put("count", len(state.path[i]), n)
         for k, view in enumerate(state.path[i]):
             put("path", view, n, k)
+            put("been", True, n, view)
         put("heard", len(state.delivered[i]), n)
         for k, each in enumerate(state.delivered[i]):
             put("heard_from", each.sender, n, k)
             put("heard_number", each.number, n, k)
-    for merge, view, _ in state.decided:
+    for merge, view, coordinators in state.decided:
         put("decided", True, merge)
         put("result", view, merge)
+        for c in coordinators:
+            put("into", True, merge, c)
+    put("doubted", state.doubts > 0)
     return tables
 
 
@@ -95,8 +121,12 @@ def matters(name: str, at: tuple[Any, ...], s: World) -> bool:
     match name, at:
         case "merge", (n,):
             return bool(s.stage(n) != IDLE)
+        case (("waiting" | "has"), (n, _)):
+            return bool(s.stage(n) != IDLE and s.leader(s.merge(n)) == n)
         case "held", (n,):
             return bool(s.holds(n))
+        case "latch", (n,):
+            return bool(s.latched(n))
         case "path", (n, i):
             return bool(i < s.count(n))
     return True
@@ -111,28 +141,51 @@ def frame_of(machine: Merge2System, states: Iterable[State], subject: Theory) ->
     merges = {me.merge for s in found for me in s.locals} | {view.merge for view in views}
     starts = {me.node: me.view for me in found[0].locals}
     digests = {(h.view, x): read for h in held for x, read in h.digest}
+    numbered = {(v.id.counter, n): v for s in found for n, v in _installed(machine, s)}
     domain: dict[str, Sequence[Any]] = {
         "process": machine.nodes,
         "bool": (False, True),
         "group": sorted(views),
         "union": sorted(merges - {NO_MERGE}),
+        "reply": sorted(frozenset().union(*map(_replies, found)), key=repr),
         "index": range(max(len(each) for s in found for each in (*s.path, *s.delivered)) + 2),
     }
     rigid: dict[str, Function] = {
+        "rank": lambda n: machine.index.get(n, -1),
         "leader": lambda u: u.leader if isinstance(u, MergeId) else None,
         "start": lambda n: starts[n],
         "first": lambda v: _view(v).members[0],
+        "number": lambda v: _view(v).id.counter,
+        "maker": lambda v: _view(v).id.coordinator,
         "merged": lambda v: _view(v).merge != NO_MERGE,
         "union": lambda v: _view(v).merge,
         "inside": lambda v, p: p in _view(v).members,
         "digest": lambda v, x: digests.get((v, x), 0),
+        "of": lambda r: r[0],
+        "by": lambda r: r[1].sender,
+        "at": lambda r: numbered[r[1].counter, r[1].sender],
+        "there": lambda r, p: p in r[1].members,
     }
     return Frame(subject, domain, rigid, matters)
 
 
+def _installed(machine: Merge2System, state: State) -> Iterator[tuple[str, View]]:
+    for n, path in zip(machine.nodes, state.path, strict=True):
+        yield from ((n, view) for view in path)
+
+
+def _replies(state: State) -> Iterator[Reply]:
+    """Yield the answers under way, and those that leaders have."""
+    for message in state.net:
+        if isinstance(message.content, SendMergeRsp) and message.content.answer is not None:
+            yield message.content.merge, message.content.answer
+    for me in state.locals:
+        yield from ((me.merge, answer) for answer in me.answers)
+
+
 def _view(value: Any) -> View:
     """Return the view, or for none one without anything."""
-    return value if isinstance(value, View) else View((0, ""), ("",))  # type: ignore[arg-type]
+    return value if isinstance(value, View) else View(ViewId(0, ""), ("",))
 
 
 def reading(
@@ -148,15 +201,35 @@ def reading(
     return Reading(frame, lambda state: tables_of(machine, state), tuple(GHOST), candidates)
 
 
+def beginning(read: Reading, state: State) -> Tables:
+    """Return a first state with its history: its views were decided."""
+    return {**read.tables(state), "made": {(me.view,): True for me in state.locals}}
+
+
 def _known(machine: Merge2System, move: Move[State]) -> Mapping[str, Sequence[Any]]:
     """Return what the step determines of the parameters."""
     node = move.node or (move.args[0] if move.args else None)
     if node is None:
         return {}
     i, known = machine.index[str(node)], dict[str, Sequence[Any]](n=[node])
-    merge, held = move.target.locals[i].merge, move.target.held[i]
+    me, held, event = move.target.locals[i], move.target.held[i], move.event
+    merge = getattr(event, "merge", me.merge)
     known["u"] = [] if merge == NO_MERGE else [merge]
     known["v"] = [] if held is None else [held.view]
-    if move.action == "Deliver":
-        known["x"] = move.args[1:]
+    known["p"] = [*move.args[1:], *([event.sender] if hasattr(event, "sender") else [])]
+    known["x"] = move.args[1:]
+    known["asked"] = [me.waiting.__contains__]
+    known["r"] = list(_spoken_of(move, me))
     return known
+
+
+def _spoken_of(move: Move[State], me: Local) -> Iterator[Reply]:
+    """Yield the answer that arrives, or that the member gives."""
+    if isinstance(move.event, ReceiveMergeRsp):
+        if move.event.answer is not None:
+            yield move.event.merge, move.event.answer
+        return
+    for output in move.outputs:
+        if isinstance(output, SendMergeRsp) and output.answer is not None:
+            yield output.merge, output.answer
+    yield from ((me.merge, answer) for answer in me.answers if answer.sender == me.node)
