@@ -175,9 +175,16 @@ class Recorder:
         """Where groups merge, note who has come into this process's view."""
         if self._merges and (members := frozenset(getattr(core, "members", ()))) != self._beside:
             if new := members - self._beside:
-                number = core.view if isinstance(core.view, int) else core.view.id.counter
-                self._since |= dict.fromkeys(new, number)
+                self._since |= dict.fromkeys(new, view_number(core.view))
             self._beside = members
+
+
+def view_number(view: Any) -> int:
+    """Return the number of a view that a core or record has as a number, an id or a whole view."""
+    if isinstance(view, int):
+        return view
+    number: int = getattr(view, "id", view).counter
+    return number
 
 
 def attach(core: Any, recorder: Recorder) -> None:

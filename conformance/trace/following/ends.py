@@ -11,6 +11,7 @@ from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
 from raincheck.conformance.trace.columns import SPOILED, Channel, Columns
 from raincheck.conformance.trace.records import Address, Event, Sent
+from raincheck.impl.recording.core import view_number
 
 from .forms import common_fields, wanted_of
 
@@ -43,7 +44,9 @@ class Ends:
         members: frozenset[Address] = frozenset(getattr(holder, "members", ()))
         if members != self._beside:
             known = getattr(event, "view", None) if view is None else view
-            self._since |= dict.fromkeys(members - self._beside, _number_of(known))
+            self._since |= dict.fromkeys(
+                members - self._beside, 0 if known is None else view_number(known)
+            )
             self._beside = members
 
     def sent(self, sent: Sent) -> End:
