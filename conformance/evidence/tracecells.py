@@ -165,7 +165,7 @@ def trace_cell(by_name: Named, protocol: str, *, field: bool = True, alone: bool
         entry
         for step in ENGINES
         for entry in (of_protocol(by_name.get(step), protocol) or {}).values()
-        if "events" in entry or not alone
+        if "events" in entry or not (alone or entry.get("idle"))
     ]
     scope = f"{len(found)} {kind}, {events:,} events, each one the model's"
     return _verdict([*judged, *_apart(by_name, protocol)], scope)

@@ -18,6 +18,8 @@ from raincheck.conformance.trace.channels_compared import (
     joined,
 )
 from raincheck.conformance.trace.columns import SPOILED, Channel, Columns
+from raincheck.conformance.trace.findings import FileReport
+from raincheck.conformance.trace.judged import other_design
 
 from .pingpong_talk import Change, Records, at, judged, talk
 from .planted_channels import CIRCLE
@@ -151,7 +153,20 @@ def _circle_with_a_hole() -> Records:
     return records
 
 
+def _designs(_: Path) -> Complaints:
+    """Return what is lacking by headers that set a repair, and a number that is none."""
+    told = ({"last_primary": True}, {"last_primary": False}, {"expected": 7})
+    headers = [
+        FileReport(run="r", protocol="primary", node="a", incarnation=0, path="a", constants=each)
+        for each in told
+    ]
+    return [str(other_design("primary", [each])) for each in headers]
+
+
 _WHOLE: Final[dict[str, Shown]] = {
+    "only a repair that is lacking makes another design": Shown(
+        _designs, ("{}", "{'last_primary': False}", "{}")
+    ),
     "a circle, where an event is missing": Shown(
         _judged(_circle_with_a_hole()),
         (

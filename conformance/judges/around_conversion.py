@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 from collections import deque
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
-from raincheck.conformance.bindings.conversion import ShapeError, shaped
+from raincheck.conformance.bindings.conversion import ShapeError, reader_of, shaped
 from raincheck.model.machine.runs import Address
 from raincheck.model.machine.values import ModelValue
 
@@ -48,6 +49,20 @@ def _answer(value: Any, wanted: Any) -> str:
         return f"- {error}"
 
 
+def _same(_: Path) -> Complaints:
+    """Return which values are taken as they are, and what becomes of a list that is changed."""
+    pair, row = _Pair(1, 2), [2, 1]
+    made = shaped(row, list[int])
+    made.append(0)
+    return [str(shaped(pair, _Pair) is pair), repr(shaped(row, list[int]))]
+
+
+def _read(_: Path) -> Complaints:
+    """Return records made of an object's attributes, one of which is not to be read."""
+    read = reader_of(_Pair, frozenset({"two"}))
+    return [repr(read(SimpleNamespace(one=1))), repr(reader_of(_Pair)(_Reversed(2, 1)))]
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "bindings.conversion": {
         "a value of another kind is taken where it means the same, and nowhere else": _shapes(
@@ -64,6 +79,12 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             (3, str, "- 3 is no str"),
             (_Level.HIGH, int, "7"),
             (_Level.HIGH, str, f"- {_Level.HIGH!r} is no str"),
+        ),
+        "a record of the type is itself, and no two are given one list": Shown(
+            _same, ("True", "[2, 1]")
+        ),
+        "a field that is not to be read is None": Shown(
+            _read, ("_Pair(one=1, two=None)", "_Pair(one=1, two=2)")
         ),
         "the first alternative that fits is taken": _shapes(
             ([1, 2], int | tuple[int, ...], "(1, 2)"),

@@ -7,11 +7,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
+from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.deliveries.states import State
 from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.field.judged import over_all
 from raincheck.conformance.field.ring.checks import RingJudged, judge_ring, ring_results
 from raincheck.conformance.field.ring.fence import Access, Fence, Resource
+from raincheck.conformance.field.stack import checks
 from raincheck.conformance.field.stack.checks import ClusterJudged, results
+from raincheck.conformance.field.stack.given import given_by
 from raincheck.conformance.field.tally import damaged, explained
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.trace.run import check_paths
@@ -89,6 +93,9 @@ def _owed(_: Path) -> Complaints:
         ClusterJudged(run.record, checked=False, verdicts={"Fifo": VIOLATED, "SameCut": HOLDS}),
         ClusterJudged(run.record),
     ]
+    safe = good_run()
+    safe.record.safe = True
+    judged += [ClusterJudged(safe.record, checked=checked) for checked in (False, True)]
     return [", ".join(each.owed) for each in judged]
 
 
@@ -162,6 +169,24 @@ def _rings(as_written: bool) -> Ask:
         return _words(ring_results(runs, {seed: f"run {seed}" for seed in (1, 2, 3, 4)}))
 
     return ask
+
+
+def _jumps(_: Path) -> Complaints:
+    """Return which messages that were not delivered are in a state that was taken before."""
+    given = {State(2, "q", "p", 3, 0): {"a": 3}}
+    jumps = [(3, "a", 1, 4), (3, "a", 1, 5), (2, "a", 1, 4), (3, "b", 1, 4), (3, "a", 4, 4)]
+    return [str(checks._explained(checks._Jump("q", *each), given)) for each in jumps]
+
+
+def _given(_: Path) -> Complaints:
+    """Return what is in the state of one whose provider was given one itself."""
+    rows = {
+        "p": [Row("p", number, 1, "a", str(number)) for number in (1, 2)],
+        "q": [Row("q", 2, 1, "b", "7")],
+    }
+    states = [State(1, "q", "p", 2, 1), State(1, "r", "q", 2, 1)]
+    found = given_by(states, {"p": 2, "q": 2}, rows)
+    return [f"{state.member} {sorted(inside.items())}" for state, inside in found.items()]
 
 
 def _explained(folder: Path) -> Complaints:
@@ -242,6 +267,11 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
     },
+    "field.stack.given": {
+        "a state that was made of another one": Shown(
+            _given, ("q [('a', 2)]", "r [('a', 2), ('b', 7)]")
+        ),
+    },
     "field.stack.checks": {
         "what has to hold": Shown(
             _owed,
@@ -250,8 +280,12 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "Fifo, GapFree, Validity, SameCut",
                 "Trace, TotalOrder, Agreement, VirtualSynchrony, Integrity, Fifo, InView, "
                 "GapFree, Validity, Logs, Unordered",
+                "GapFree, Validity",
+                "Trace, TotalOrder, Agreement, VirtualSynchrony, Integrity, Fifo, GapFree, "
+                "Validity, Logs, Unordered, UniformTotalOrder, UniformAgreement",
             ),
         ),
+        "what a state explains": Shown(_jumps, ("True", "False", "False", "False", "False")),
         "members that end alike": Shown(
             _verdicts(_logs_only),
             (
