@@ -141,6 +141,8 @@ _LOGS: Final[dict[str, Shown]] = {
             "gap_freeness: holds over [2, 1, 3]",
             "state_cut: inconclusive, the log does not say that anybody took a state",
             "uniform_total_order: holds over [2, 1, 3]",
+            "uniform_agreement: inconclusive, nobody whose log ends in a view from which another "
+            "one went on has delivered a message in it",
             "sending_view: inconclusive, the log has no views",
         ),
     ),

@@ -122,7 +122,7 @@ def _of_several(_: Path) -> Complaints:
 def _said(_: Path) -> Complaints:
     """The statements of calls to fetch, of a suspended member, and of a view alone."""
     me: Any = SimpleNamespace(node="a", incarnation=0, gone=frozenset(), view=None, me=("a", 0))
-    view = SimpleNamespace(id=SimpleNamespace(counter=2), members=(("a", 0), ("b", 0)))
+    view = SimpleNamespace(id=(2, ("a", 0)), members=(("a", 0), ("b", 0)))
     there = SimpleNamespace(node="a", incarnation=0, gone=me.gone, view=view)
     fetches: Any = ((("a", 0), 3, ("b", 0)), (("c", 0), 5, ("b", 0)))
     fetch = FetchStreams(fetches)
@@ -169,7 +169,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "('fetch', [['a', 0], 3, ['b', 0]])",
                 "('fetch', [['c', 0], 5, ['b', 0]])",
                 "('suspended', [['a', 0]])",
-                "('view', [2, [['a', 0], ['b', 0]], True])",
+                "('view', [2, [['a', 0], ['b', 0]], True, ['a', 0]])",
             ),
         ),
     },

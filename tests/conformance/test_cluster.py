@@ -589,6 +589,7 @@ def test_settings_follow_the_arguments() -> None:
     args = argparse.Namespace(
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
             large=0,        rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
+        delivery="agreed",
     )  # fmt: skip
 
     settings = settings_of(args)

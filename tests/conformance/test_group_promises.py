@@ -94,12 +94,12 @@ def test_where_applications_have_no_state_none_is_compared() -> None:
 def test_logs_that_break_a_promise_are_reported(what: str) -> None:
     plant, words = LOGS[what]
     group = rested()
-    check(logs(group))
+    check(logs(group), uniform=True)
 
     plant(group)
 
     with pytest.raises(Broken) as broken:
-        check(logs(group))
+        check(logs(group), uniform=True)
     assert str(broken.value) == spelled(group, words)
 
 

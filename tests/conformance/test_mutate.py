@@ -98,7 +98,7 @@ def test_each_action_is_reached_and_one_that_is_not_is_a_finding() -> None:
     assert "no small case reaches Crash" in found.detail
     assert "reaches Join" not in found.detail
     names = ["f11-repaired", "f9-repaired", "join", "f12-repaired"]
-    names += ["f19-repaired", "f19-sources", "f19-contents"]
+    names += ["f19-repaired", "f19-sources", "f19-contents", "f16-safe-agreement"]
     more = [CASES[f"sequencer-{name}"] for name in names]
     assert actions_reached([*few, *more], "sequencer").verdict == "holds"
 
