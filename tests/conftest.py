@@ -3,6 +3,12 @@
 import gc
 import signal
 
+from hypothesis import settings
+
+# How long an example takes says nothing on a busy machine; tests have a time-out of their own.
+settings.register_profile("raincheck", deadline=None)
+settings.load_profile("raincheck")
+
 
 def pytest_configure() -> None:
     """Let Ctrl-C be a signal again where the tests run in the background of a shell.
