@@ -37,13 +37,21 @@ def judge(
         for number, given in enumerate(rows, start=1):
             try:
                 yield row_of(given)
-            except ValueError as error:
-                problems.append(Problem(ROWS, number, str(error), excerpt=f"{given!r:.200}"))
+            except (ValueError, AttributeError) as error:
+                reason = str(error) if isinstance(given, Mapping) else "not a mapping of columns"
+                problems.append(Problem(ROWS, number, reason, _excerpt(given)))
 
     names = [properties] if isinstance(properties, str) else properties
     # The rows are read first: only then it is known whether there are problems.
     answers = answer(read())
     return judged(answers, problems, names, complete)
+
+
+def _excerpt(given: object) -> str:
+    try:
+        return f"{given!r:.200}"
+    except ValueError as error:  # a number with more digits than Python writes
+        return f"({error})"
 
 
 class DeliveryLog:
@@ -85,7 +93,7 @@ class DeliveryLog:
 
     def ended(self, *members: str) -> None:
         """Note that nothing is missing in the logs of these members; of all who run, if none."""
-        for member in members or sorted(self._delivered.keys() - self._over):
+        for member in members or sorted(self._delivered.keys() - self._over, key=str):
             self._over.add(member)
             self._note(member, "end", position=self._delivered[member])
 

@@ -215,10 +215,9 @@ class ChannelConfig:
         for setting in ("timeout", "leave_timeout", "inbox"):
             if getattr(self, setting) <= 0:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
-        if self.primary_timeout < 0:
-            raise ConfigError(
-                f"primary_timeout is {self.primary_timeout}; it must be 0 or more seconds"
-            )
+        waits = self.primary_timeout
+        if not isinstance(waits, int | float) or not waits >= 0:  # so that NaN is refused, too
+            raise ConfigError(f"primary_timeout is {waits!r}; it must be 0 or more seconds")
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
         if self.ask is not None:

@@ -265,6 +265,12 @@ class StackConfig:
             )
 
     def _check_primary(self) -> None:
+        for name in ("expected_votes", "votes"):
+            if type(value := getattr(self, name)) is not int:
+                raise ConfigError(f"{name} is {value!r}; it must be a whole number")
+        for name in ("tie_breaker", "found"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ConfigError(f"{name} is {value!r}; it must be True or False")
         if self.primary is None:
             others = (self.expected_votes, self.votes, self.tie_breaker, self.found)
             if others != (0, 1, True, False):

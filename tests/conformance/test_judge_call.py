@@ -114,11 +114,12 @@ def test_who_crashed_does_not_end() -> None:
         ({"member": "p", "position": 1}, "a delivery needs sender and message"),
         ({"member": "p", "position": "x", "sender": "a", "message": 1}, "Expected `int`"),
         ({}, "required field `member`"),
+        ("abc", "not a mapping of columns"),
+        (None, "not a mapping of columns"),
+        ({"member": "p", "sender": "a", "message": 10**5000, "position": 1}, "4300 digits"),
     ],
 )
-def test_a_row_that_is_none_is_in_quarantine_and_nothing_holds(
-    row: dict[str, Any], reason: str
-) -> None:
+def test_a_row_that_is_none_is_in_quarantine_and_nothing_holds(row: Any, reason: str) -> None:
     found = raincheck.judge([*good().rows, row])
 
     (problem,) = found.problems

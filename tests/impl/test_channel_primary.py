@@ -237,6 +237,13 @@ def test_what_an_operator_has_said_does_not_hold_for_the_next_life() -> None:
     ("settings", "why"),
     [
         ({"primary": "majority", "on_merge": "callback"}, "expected_votes is 0; say with primary="),
+        ({"votes": True}, "votes is True; it must be a whole number"),
+        ({"votes": 1.0}, "votes is 1.0; it must be a whole number"),
+        ({"expected_votes": "3"}, "expected_votes is '3'; it must be a whole number"),
+        ({"found": 1}, "found is 1; it must be True or False"),
+        ({"tie_breaker": "no"}, "tie_breaker is 'no'; it must be True or False"),
+        ({"primary_timeout": float("nan")}, "primary_timeout is nan; it must be 0 or more"),
+        ({"primary_timeout": None}, "primary_timeout is None; it must be 0 or more"),
         ({"primary": "most", "expected_votes": 3}, "primary is 'most'; choose 'majority', or None"),
         ({"primary": "majority", "expected_votes": 3}, "needs on_merge='state' or 'callback'"),
         (
