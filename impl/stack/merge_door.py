@@ -72,7 +72,7 @@ class MergeDoor:
             who = f"the group of {notice.source}"
             self._refuse(endpoint, self._differs(who, notice.merges), now)
         if notice.merges != self._merges or self._merges == "leave":
-            # What its members remember of primary views would be lost if it gave way.
+            # A group that gave way would lose its members' memory of primary views.
             return self._ground.config.primary is not None
         if mine is None or self._ground.me in theirs.members:
             return True  # it is late

@@ -40,7 +40,7 @@ def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
 
 
 def yields(_rules: Rules, me: Local, _event: Yield) -> Answer:
-    """What it has asked for is not answered any more."""
+    """Its questions are not answered any more."""
     refused = refusal((me.asked is not None, "asked[n] # <<>>", {"suspended": me.suspended}))
     return refused or Accepted(without_answers(me)._replace(asked=None, participants=()))
 

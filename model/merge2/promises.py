@@ -89,7 +89,7 @@ def coordinates_first(me: Local) -> bool:
 
 
 def members_are_there(constants: Constants, state: State) -> bool:
-    """Who is in a merged view has answered, and is in the cut as long as its coordinator runs."""
+    """A merged view has those that answered, who are in the cut while their coordinator runs."""
     index = {name: i for i, name in enumerate(constants.nodes)}
     deciding = {me.merge: me for me in state.locals if me.stage == "installing" and leads(me)}
     return all(

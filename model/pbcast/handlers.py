@@ -284,7 +284,7 @@ def receive_request(_rules: Rules, me: Local, event: ReceiveRequest) -> Answer:
 
 
 def receive_response(rules: Rules, me: Local, event: ReceiveResponse) -> Answer:
-    """What the member has asked for arrives."""
+    """A message arrives that the member has asked for."""
     refused = refusal(_in_view(me))
     return refused or Accepted(*stores(rules, me, event.messages))
 

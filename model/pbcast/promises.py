@@ -110,7 +110,7 @@ def nothing_out_of_reach(state: State) -> bool:
 
 
 def asked_has(state: State) -> bool:
-    """Who is asked for a message has it, as long as the asker lacks it (G4)."""
+    """A member that is asked for a message has it, as long as the asker lacks it (G4)."""
     by_address = {me.me: me for me in running(state)}
     for d in state.net:
         asker, asked = by_address.get(d.sender), by_address.get(d.to)

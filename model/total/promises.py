@@ -43,7 +43,7 @@ def uniform_total_order(state: State) -> bool:
 
 
 def prefix(state: State) -> bool:
-    """What one member has delivered in a view is a prefix of what another one has (R11)."""
+    """Of two members in a view, one has delivered a prefix of the other's messages (R11)."""
     for view in range(1, len(state.views) + 1):
         longest = sorted((sequence(state, i, view) for i in range(len(state.locals))), key=len)
         if any(more[: len(less)] != less for less, more in pairwise(longest)):
@@ -80,7 +80,7 @@ def integrity(state: State) -> bool:
 
 
 def no_creation(state: State) -> bool:
-    """What the sequencer keeps was sent, and by a member of its view."""
+    """The sequencer keeps only messages that were sent, by members of its view."""
     said = _said(state)
     return all(
         each.message.seqno <= said[each.message.sender] and each.message.sender in me.members
@@ -145,7 +145,7 @@ def unique_ids(state: State) -> bool:
 
 
 def recoverable(state: State) -> bool:
-    """What a member can still need, its sequencer can send again (R9)."""
+    """The sequencer can send again all that a member can still need (R9)."""
     for s in state.locals:
         if not node.is_sequencer(s):
             continue
@@ -158,7 +158,7 @@ def recoverable(state: State) -> bool:
 
 
 def flush_delivers(state: State) -> bool:
-    """What a survivor of a view has received in it is delivered before the view is left."""
+    """A survivor of a view delivers all that it has received there before it leaves the view."""
     for i, me in enumerate(state.locals):
         if not node.running(me) or me.view == len(state.views) or not me.queue:
             continue

@@ -107,7 +107,7 @@ def in_one_order(moments: Moments) -> Asking:
 
 
 def a_prefix(moments: Moments) -> Asking:
-    """What one member has delivered in a view is a prefix of what another one has."""
+    """Of two members in a view, one has delivered a prefix of the other's messages."""
     longest: dict[int, list[_Delivery]] = {}
     count = 0
     for who in moments.reports:

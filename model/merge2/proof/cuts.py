@@ -20,7 +20,7 @@ from .words import (
 
 
 def members_are_there(s: World, n: Expr, p: Expr) -> Expr:
-    """Who is in the view that n has decided has answered, and is in the cut of that merge."""
+    """The view that n has decided has those that answered, who are in the cut of that merge."""
     u = s.merge(n)
 
     def has_answered(r: Expr) -> Expr:

@@ -111,7 +111,7 @@ def twins(subject: Theory, machines: Machines) -> Iterator[Seen]:
         promises = invariants(machine.constants)
         for state in damages(states[10::10], DAMAGED, 8):
             if _speaks_of_messages(state) and (found := said(promises, state)):
-                # What is promised of wrong suspicions is less, and the theorem says that.
+                # The theorem promises less where suspicions are wrong.
                 asked = {n: v for n, v in found.items() if n not in ACCURATE or not state.doubts}
                 yield Seen(asked, read.frame.world(read.tables(state)))
 

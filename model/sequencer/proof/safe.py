@@ -142,7 +142,7 @@ def safe() -> tuple[Transition, ...]:
     )
 
     def covered(s: World, n: Expr, c: Expr, r: Expr) -> Expr:
-        """What n holds up to its r-th message has been announced."""
+        """The messages that n holds up to its r-th have been announced."""
 
         def is_announced(j: Expr) -> Expr:
             waits = And(j > s.released(n), j <= r)
