@@ -135,6 +135,16 @@ def test_a_run_of_another_design_shows_nothing_of_the_implemented_one(
     assert trace_cell(by_name, "gms").verdict == verdict
 
 
+@pytest.mark.parametrize(("idle", "verdict"), [(True, HOLDS), (False, INCONCLUSIVE)])
+def test_only_an_invariant_that_a_run_does_not_ask_casts_no_doubt_on_its_events(
+    idle: bool, verdict: str
+) -> None:
+    undecided = result("gms", "r1: gms.NobodyIsLost", INCONCLUSIVE, idle=idle)
+
+    assert trace_cell(judged(undecided), "gms").verdict == verdict
+    assert traces_cell(judged(undecided), "NobodyIsLost", "gms", field=True).verdict == INCONCLUSIVE
+
+
 def test_a_run_of_another_design_is_no_excuse_for_a_violation() -> None:
     other = result("gms", "r1: gms", events=40, files=2, other_design={"ViewAcks": False})
     broken = result("gms", "r1: gms.OncePerView", VIOLATED, judged={"states": 3})
