@@ -420,21 +420,30 @@ class Interrupted(Exception):
     """The machine went down in a step."""
 
 
-@pytest.fixture
-def broken_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def first_part(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an audit that was interrupted when a few of its steps had ended."""
     one = auditsteps.run_one
+    folder = tmp_path_factory.mktemp("interrupted") / "a"
 
     def until_generate(plan: Plan, *words: object, **options: object) -> object:
         if plan.name == "generate":
             raise Interrupted
         return one(plan, *words, **options)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "examine", lambda: TOOLS)
+        patch.setattr(auditsteps, "command_of", stand_in)
         patch.setattr(auditsteps, "run_one", until_generate)
         with pytest.raises(Interrupted):
-            audit.run(arguments(tmp_path / "a"), QUIET)
-    return tmp_path / "a"
+            audit.run(arguments(folder), QUIET)
+    return folder
+
+
+@pytest.fixture
+def broken_off(tmp_path: Path, first_part: Path) -> Path:
+    """A copy of the interrupted audit."""
+    return shutil.copytree(first_part, tmp_path / "a")
 
 
 @pytest.mark.usefixtures("stood_in")
