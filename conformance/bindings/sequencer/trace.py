@@ -96,7 +96,7 @@ class SequencerTrace(ViewFollower):
             or changed.early is not UNSET
             or changed.status is not UNSET
             or changed.incarnation is not UNSET
-            or says_of_safe(changed)
+            or not nothing_of_safe(changed)
             or args.members is not None
             or args.table is not None
             or args.digest is not None
@@ -179,7 +179,7 @@ class SequencerTrace(ViewFollower):
             or changed.early is not UNSET
             or changed.status is not UNSET
             or changed.incarnation is not UNSET
-            or says_of_safe(changed)
+            or not nothing_of_safe(changed)
         ):
             return self._wrong_change(event, changes_of(me, new), outputs)
         if (
@@ -243,14 +243,14 @@ class SequencerTrace(ViewFollower):
         return wrong
 
 
-def says_of_safe(changed: Changed) -> bool:
-    """Return whether anything of safe delivery has changed."""
+def nothing_of_safe(changed: Changed) -> bool:
+    """Return whether nothing of safe delivery has changed."""
     return (
-        changed.held is not UNSET
-        or changed.released is not UNSET
-        or changed.told is not UNSET
-        or changed.heard is not UNSET
-        or changed.announced is not UNSET
+        changed.held is UNSET
+        and changed.released is UNSET
+        and changed.told is UNSET
+        and changed.heard is UNSET
+        and changed.announced is UNSET
     )
 
 
