@@ -30,16 +30,10 @@ and fail no run.
 SAFE = "safe delivery"
 """The word before the results of runs that have it."""
 OF_LOGS: Mapping[str, str] = {
-    "total_order": "TotalOrder",
-    "agreement": "Agreement",
-    "virtual_synchrony": "VirtualSynchrony",
-    "no_duplication": "Integrity",
-    "no_creation": "Integrity",
-    "sender_fifo": "Fifo",
     "uniform_total_order": "UniformTotalOrder",
     "uniform_agreement": "UniformAgreement",
 }
-"""With safe delivery the delivery logs answer for what SEQUENCER's traces do otherwise."""
+"""With safe delivery the delivery logs answer for these beside SEQUENCER's traces."""
 FIRM = (
     TRACE,
     "TotalOrder",
@@ -88,7 +82,7 @@ class ClusterJudged(Judged[Record]):
         names: Iterable[str] = FIRM
         if self.record.safe:
             names = (*FIRM, *UNIFORM)
-            left_out |= {"InView"} if self.checked else {"InView", *UNIFORM}
+            left_out |= set() if self.checked else {*UNIFORM}
         return [name for name in names if name not in left_out or name in self.verdicts]
 
     @property
@@ -114,7 +108,7 @@ def judge(record: Record, folder: Path, check: bool = True) -> ClusterJudged:
     _judge_logs(judged, folder)
     _judge_states(judged)
     if check:
-        judged.judge_traces(folder, only_shown=UNIFORM)
+        judged.judge_traces(folder, only_shown=() if record.safe else UNIFORM)
         _judge_by_logs_alone(judged, folder)
         verdict, reasons = judge_unordered((folder / FOLDER).glob(f"{record.run}.*.jsonl"))
         add(judged.verdicts, "Unordered", verdict)
@@ -150,7 +144,7 @@ def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
         add(judged.verdicts, "Logs", promise.verdict)
         if judged.record.safe and promise.name in OF_LOGS:
             add(judged.verdicts, OF_LOGS[promise.name], promise.verdict)
-            judged.judged[OF_LOGS[promise.name]] = promise.judged
+            judged.judged.setdefault(OF_LOGS[promise.name], promise.judged)
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")

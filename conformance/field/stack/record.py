@@ -25,7 +25,7 @@ class Settings(RunSettings):
     batch: int = 8
     group: str = "239.192.7.7:45588"
     delivery: str = "agreed"
-    """With "safe" SEQUENCER is not traced, and the logs are judged by the uniform promises."""
+    """With "safe" the run is judged by the uniform promises, too."""
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 
