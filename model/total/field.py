@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from raincheck.model.machine.machine import Accepted
+from raincheck.model.machine.machine import Accepted, refusal
 
-from .handlers import Answer, Local, Rules, is_sequencer, refusal
+from .handlers import Answer, Local, Rules, is_sequencer
 
 
 class Forget(NamedTuple):
