@@ -9,8 +9,8 @@ from raincheck.impl.sequencer.events import Data, Deliver, JoinRsp, SendJoinRsp
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.group import LAYERS, Kinds
 from raincheck.impl.stack.layer import Ground, Layer
-from raincheck.impl.stack.passing import Bundle, Found, Install, Joined
 from raincheck.impl.stack.ordering import order_layer
+from raincheck.impl.stack.passing import Bundle, Found, Install, Joined
 from raincheck.impl.stack.stable_layer import StableLayer
 
 
