@@ -33,8 +33,8 @@ OF_LOGS: Mapping[str, str] = {
     "uniform_total_order": "UniformTotalOrder",
     "uniform_agreement": "UniformAgreement",
 }
-"""Where SEQUENCER is not traced the delivery logs answer for what its traces do otherwise; with safe
-delivery they answer for the uniform promises beside its traces.
+"""Where SEQUENCER is not traced the delivery logs answer for what its traces do otherwise. With
+safe delivery they answer for the uniform promises beside its traces.
 """
 FIRM = (
     TRACE,
