@@ -33,7 +33,7 @@ def _asked(
 
     def ask(_: Path) -> Complaints:
         run = run_of(protocol, notes, messages, **how)
-        for (node, _), report in run.reports.items():
+        for (node, _life), report in run.reports.items():
             report.said += [Statement(topic, *rest) for who, topic, *rest in stated if who == node]
         return [
             f"{each.name.partition('.')[2]}: {each.judged['pairs']}"

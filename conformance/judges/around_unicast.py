@@ -50,7 +50,7 @@ def _receives(*buffers: int, connection: int = 1) -> list[unicast.Local]:
                     B,
                     unicast.Receiver(
                         connection=connection,
-                        buffer=tuple((place, 1) for place in range(1, kept + 1)),
+                        buffer=tuple((place, (0, 0, 1, 1)) for place in range(1, kept + 1)),
                     ),
                 ),
             ),
