@@ -30,6 +30,7 @@ from raincheck.conformance.trace.sequencer.damage import FAULTS, damage
 from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.model.sequencer.handlers import Rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +63,10 @@ def test_traces_get_the_same_verdicts_on_both_engines(
         if seed % 3:
             _, trace = damage(trace, seed)
         write_trace(tmp_path / str(seed), trace)
+    for seed in range(4):
+        shape = Shape(steps=80, synchronous=True, rules=Rules(delivery="safe"))
+        trace = Walk(seed, shape, run=f"safe{seed}").run().files()
+        write_trace(tmp_path / f"safe{seed}", trace if seed % 2 else damage(trace, seed)[1])
     guard = Walk(7, Shape(steps=80), run="guard").run().files()
     event = [
         r for r in guard[sorted(guard)[1]] if isinstance(r, Event) and r.action == "ReceiveData"
