@@ -76,9 +76,6 @@ from .passing import Install as Installing
 from .reports import Dropped
 from .timers import NEVER
 
-_BYTES = 450
-"""As many bytes of a message of a merge may belong to one member."""
-
 
 def _plain(view: View, merge: MergeId | None = None) -> CoreView:
     """Return the view as MERGE2 sees it."""
@@ -160,10 +157,8 @@ class Merge2Layer(Layer):
         free = self.core.stage == "idle" and self.core.coordinates and not self._stands
         if not free or self.membership.gone:
             return
-        most = self.config.max_bundle // _BYTES
-        everybody = len(ours) + sum(len(group.view.members) for group in others.values())
-        if others and everybody > most:
-            detail = f"{everybody} members are too many to merge, at most {most} are not"
+        detail = checks.too_many([ours, *(group.view.members for group in others.values())])
+        if others and detail:
             place = others[min(others)].place
             self.indications.append(Dropped("merge_refused", place, detail, 1))
         elif others and self.me < min(others):
