@@ -73,6 +73,7 @@ from .layer import Ground, Layer
 from .merge_groups import PAUSE, Coordinators, FoundGroups
 from .passing import AtCut, Found, InstallMerged, Joined, Merging, SideInstalled
 from .passing import Install as Installing
+from .primary_layer import FORMER
 from .reports import Dropped
 from .timers import NEVER
 
@@ -157,7 +158,8 @@ class Merge2Layer(Layer):
         free = self.core.stage == "idle" and self.core.coordinates and not self._stands
         if not free or self.membership.gone:
             return
-        detail = checks.too_many([ours, *(group.view.members for group in others.values())])
+        sides = [ours, *(group.view.members for group in others.values())]
+        detail = checks.too_many(sides, 0 if self.config.primary is None else FORMER)
         if others and detail:
             place = others[min(others)].place
             self.indications.append(Dropped("merge_refused", place, detail, 1))

@@ -340,7 +340,7 @@ def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> No
 def test_groups_that_are_too_large_together_stay_apart_and_say_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(merge_checks, "LARGEST", 7000)
+    monkeypatch.setattr(merge_checks, "LARGEST", 1800)
     group = Simulator(1, config=MERGING)
     group.start("a", "b", "c", "d", "e", founders=True)
     group.run(0.3)
@@ -350,7 +350,7 @@ def test_groups_that_are_too_large_together_stay_apart_and_say_so(
     said = {report.detail for report in group["a"].dropped}
     assert said == {
         "5 members are too many to merge: with their names, places and digests they take up to "
-        "7050 bytes, and 7000 go into a datagram"
+        "1840 bytes, and 1800 go into a datagram"
     }
     assert group.in_one_view(*"ab")
     assert group.in_one_view(*"cde")
