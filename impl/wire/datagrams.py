@@ -39,7 +39,7 @@ from .headers import (
 )
 from .merge_bodies import InstallMergeView, MergeBody, MergeRsp, Side
 
-VERSION = 8
+VERSION = 9
 MAGIC = b"RC"
 LARGEST = 60_000
 """Bytes of a datagram that every member takes if it has no payloads, however small its bundles are:
