@@ -40,8 +40,8 @@ _MOST = 1 << 20
 """Bytes of one member's INFO; 32 attempts of the largest group that merges have fewer."""
 _FAR = 1 << 40
 """Numbers of primary views grow by steps of one; none of this size is ever reached."""
-_BYTES = 2000
-"""Of one former member out of so many bytes of a bundle it is known what was delivered."""
+FORMER = 30
+"""The former members of which it is known what was delivered; those that were members last."""
 
 
 class PrimaryLayer(Layer):
@@ -120,7 +120,7 @@ class PrimaryLayer(Layer):
     def _forget(self, members: Collection[Address]) -> None:
         """Keep what was delivered of these, and of those that were members last."""
         former = [member for member in self._delivered if member not in members]
-        for member in former[: max(0, len(former) - self.config.max_bundle // _BYTES)]:
+        for member in former[: max(0, len(former) - FORMER)]:
             del self._delivered[member]
         for member in members:  # the latest stand last
             self._delivered[member] = self._delivered.pop(member, 0)

@@ -24,7 +24,7 @@ Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_leng
 """Missing seqnos, as (first, last)."""
 REASON_LENGTH = 120
 Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
-Merges: TypeAlias = Annotated[str, Meta(max_length=100)]
+Merges: TypeAlias = Annotated[str, Meta(max_length=140)]
 
 CONTROL: Lane = 0
 """UNICAST's lane for the membership; its messages are passed up at once."""
