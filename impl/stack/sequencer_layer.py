@@ -28,6 +28,7 @@ from raincheck.impl.sequencer.events import (
     Join,
     JoinRsp,
     Leave,
+    Merge,
     Multicast,
     ReceiveData,
     ReceiveForward,
@@ -96,8 +97,6 @@ class SequencerLayer(Layer):
         sides = strangers(placed, self.me)
         if not sides:
             return self.core.handle(InstallView(placed.view))
-        # All know the cut already: nobody waits for JOIN_RSP.
-        event = InstallView(placed.view._replace(joiners=()))
         table = known(placed, self.me)
         mine = dict(table).get(self.me, 0)
         for run, payloads in list(self.core.forward_table):
@@ -105,7 +104,8 @@ class SequencerLayer(Layer):
                 count = min(run.last, mine) + 1 - run.first
                 self.above.up(Skipped(payloads.part(0, count)), now)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
-        return self.core.merge(event, table, digest, max(side.clock for side in sides))
+        clock = max(side.clock for side in sides)
+        return self.core.handle(Merge(placed.view, table, digest, clock))
 
     def waits(self, lane: Lane) -> None:
         """Note that FORWARDs wait to be sequenced."""
