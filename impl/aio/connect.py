@@ -84,6 +84,7 @@ class ChannelSettings(TypedDict, total=False):
     encrypt: bool
     rejoin: bool
     on_merge: str | None
+    order: str | None
     delivery: str | None
     primary: str | None
     expected_votes: int | None
@@ -166,6 +167,10 @@ class ChannelConfig:
     application is shown a `MergeView`, in which it brings its states together; "state", the same,
     and the sides that do not prevail are given the state of the one that does (`get_state` and
     `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
+    order: str | None = None
+    """The protocol that gives messages one order: "sequencer", or "total", which does so by ids
+    that begin anew with each view (docs/protocols/total.md). All members need the same. None: as in
+    `stack`, where it is "sequencer"."""
     delivery: str | None = None
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
@@ -226,6 +231,10 @@ class ChannelConfig:
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
+        if self.trace is not None and merges.order != "sequencer":
+            raise ConfigError(
+                f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
+            )
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
         for host in self.initial_hosts:
@@ -236,6 +245,7 @@ class ChannelConfig:
         """Return the protocols' settings, with those that were given beside them."""
         names = (
             "on_merge",
+            "order",
             "delivery",
             "primary",
             "expected_votes",
