@@ -215,6 +215,11 @@ SOURCES: Final = (
         asides=frozenset({"accurate", "_key"}),
     ),
     Source(
+        module="bindings.nakack.merging",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+    ),
+    Source(
         module="bindings.stable.invariants",
         planted="planted_invariants",
         complaints=frozenset({"broken"}),
