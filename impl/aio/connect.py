@@ -237,11 +237,6 @@ class ChannelConfig:
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
-        if self.trace is not None and merges.on_merge != "leave":
-            raise ConfigError(
-                f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
-                f"leave one of them out"
-            )
         if self.trace is not None and merges.order != "sequencer":
             raise ConfigError(
                 f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
@@ -301,9 +296,14 @@ class ChannelConfig:
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-        nodes = self.nodes or (address.node,)
-        delivery = config.delivery
-        recorder = sequencer_recorder(self.run, address, nodes, writer, delivery=delivery)
+        recorder = sequencer_recorder(
+            self.run,
+            address,
+            self.nodes or (address.node,),
+            writer,
+            merges=config.on_merge != "leave",
+            delivery=config.delivery,
+        )
         stack = Stack(address, config, seed=seed, secret=token_bytes(32), recorder=recorder)
         return stack, writer
 
