@@ -37,6 +37,13 @@ FULL = {
     ),
 }
 """The options of those that it makes in its larger tiers alone, by name."""
+QUICK = {
+    "total": (
+        *("--members", "3", "--seconds", "2", "--rate", "1000", "--order", "total"),
+        *("--faults", "crash,loss", "--runs", "1"),
+    )
+}
+"""The same in its quick tier."""
 UNTRACED = frozenset({"safe"})
 """Those of them that judge themselves what their members delivered, without SEQUENCER's traces."""
 LARGEST = 50_000
