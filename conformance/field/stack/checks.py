@@ -145,22 +145,29 @@ def _judge_states(judged: ClusterJudged) -> None:
         add(judged.verdicts, "SameCut", HOLDS)
 
 
+def _answers(record: Record) -> Mapping[str, str]:
+    """Return the properties for which the logs of such a run answer, by the logs' words."""
+    if record.safe:
+        return OF_LOGS
+    usual = {word: name for word, name in OF_LOGS.items() if name not in UNIFORM}
+    return usual if record.by_logs else {}
+
+
 def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
     """Judge the logs as a black box: order, agreement, views, nothing twice, nothing made up."""
     logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
     if not logs:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         return
-    found = check_deliveries(logs)
+    found, answers = check_deliveries(logs), _answers(judged.record)
     if judged.record.safe and not found.facts.safe:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         judged.reasons.append("the delivery logs do not say that the group has safe delivery")
     for promise in found.properties:
         add(judged.verdicts, "Logs", promise.verdict)
-        name = OF_LOGS.get(promise.name, "") if judged.record.by_logs else ""
-        if name and (judged.record.safe or name not in UNIFORM):
-            add(judged.verdicts, name, promise.verdict)
-            judged.judged[name] = promise.judged
+        if promise.name in answers:
+            add(judged.verdicts, answers[promise.name], promise.verdict)
+            judged.judged[answers[promise.name]] = promise.judged
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
