@@ -240,11 +240,6 @@ class ChannelConfig:
             raise ConfigError(
                 f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
             )
-        if self.trace is not None and merges.delivery != "agreed":
-            raise ConfigError(
-                f"trace= is for groups with agreed delivery, and delivery is {merges.delivery!r}; "
-                f"leave one of them out"
-            )
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
         for host in self.initial_hosts:
@@ -291,7 +286,9 @@ class ChannelConfig:
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-        recorder = sequencer_recorder(self.run, address, self.nodes or (address.node,), writer)
+        nodes = self.nodes or (address.node,)
+        delivery = config.delivery
+        recorder = sequencer_recorder(self.run, address, nodes, writer, delivery=delivery)
         stack = Stack(address, config, seed=seed, secret=token_bytes(32), recorder=recorder)
         return stack, writer
 

@@ -52,7 +52,7 @@ from raincheck.impl.wire.headers import (
 
 from .layer import Ground
 from .order_layer import OrderLayer
-from .passing import Bundle, Drain, Found, Install, Joined, Mail
+from .passing import Bundle, Found, Install, Joined, Mail
 from .timers import NEVER
 
 
@@ -293,12 +293,9 @@ class TotalLayer(OrderLayer):
     # ------------------------------------------------------------------ leaving
 
     def down(self, event: Any, now: float) -> None:
-        """Handle the steps of leaving."""
-        match event:
-            case Leave():
-                self.draining = True
-            case Drain() if self.core.forward_table:
-                return  # messages of this member are still to be multicast
+        """Note that this member leaves."""
+        if isinstance(event, Leave):
+            self.draining = True
         self.below.down(event, now)
 
     # ------------------------------------------------------------------ to look at

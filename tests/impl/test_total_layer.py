@@ -323,6 +323,17 @@ def test_a_broadcast_that_cannot_follow_has_its_sequencer_suspected(
     assert all("is not enabled" not in (node.left or "") for node in group.nodes.values())
 
 
+def test_a_broadcast_of_the_view_before_is_refused() -> None:
+    group = Group("a", "b", "c")
+    group.start("d")
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "d"))
+    for name in "bcd":
+        group.inject(name, broadcast(1), group["a"].endpoint)
+    group.run(0.2)
+    assert "a broadcast of view 1" in " ".join(each.detail for each in group["b"].dropped)
+    assert group.delivered() == [0] * 4
+
+
 def request(seqno: int, **other: Any) -> bytes:
     """A request of b's to a, the next one if nothing else is said."""
     body = RequestBody(**({"first": 1, "size": 1, "view": FIRST, "number": 1, "tag": 1} | other))

@@ -44,8 +44,6 @@ QUICK = {
     )
 }
 """The same in its quick tier."""
-UNTRACED = frozenset({"safe"})
-"""Those of them that judge themselves what their members delivered, without SEQUENCER's traces."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
 LARGE, MOST_BYTES = 150_000, 100_000_000
@@ -75,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="agreed",
         choices=DELIVERIES,
         help="when messages are delivered (default: agreed); with safe the uniform promises are "
-        "judged, by the delivery logs, and SEQUENCER is not traced",
+        "judged, too",
     )
     stack.add_argument(
         "--trace", default="", metavar="LAYER,...",

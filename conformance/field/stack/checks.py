@@ -39,7 +39,9 @@ OF_LOGS: Mapping[str, str] = {
     "uniform_total_order": "UniformTotalOrder",
     "uniform_agreement": "UniformAgreement",
 }
-"""Where SEQUENCER is not traced the delivery logs answer for what its traces do otherwise."""
+"""Where SEQUENCER is not traced the delivery logs answer for what its traces do otherwise. With
+safe delivery they answer for the uniform promises beside its traces.
+"""
 FIRM = (
     TRACE,
     "TotalOrder",
@@ -123,7 +125,7 @@ def judge(record: Record, folder: Path, check: bool = True) -> ClusterJudged:
     _judge_logs(judged, folder)
     _judge_states(judged)
     if check:
-        judged.judge_traces(folder, only_shown=UNIFORM)
+        judged.judge_traces(folder, only_shown=() if record.safe else UNIFORM)
         _judge_by_logs_alone(judged, folder)
         verdict, reasons = judge_unordered((folder / FOLDER).glob(f"{record.run}.*.jsonl"))
         add(judged.verdicts, "Unordered", verdict)
@@ -147,10 +149,11 @@ def _judge_states(judged: ClusterJudged) -> None:
 
 def _answers(record: Record) -> Mapping[str, str]:
     """Return the properties for which the logs of such a run answer, by the logs' words."""
-    if record.safe:
-        return OF_LOGS
-    usual = {word: name for word, name in OF_LOGS.items() if name not in UNIFORM}
-    return usual if record.by_logs else {}
+    return {
+        word: name
+        for word, name in OF_LOGS.items()
+        if (record.safe if name in UNIFORM else record.by_logs)
+    }
 
 
 def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
@@ -167,7 +170,7 @@ def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
         add(judged.verdicts, "Logs", promise.verdict)
         if promise.name in answers:
             add(judged.verdicts, answers[promise.name], promise.verdict)
-            judged.judged[answers[promise.name]] = promise.judged
+            judged.judged.setdefault(answers[promise.name], promise.judged)
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")

@@ -71,7 +71,13 @@ class TracedConfig(ChannelConfig):
             self.writers.append(writer)
             merges = self._protocols().on_merge != "leave"
             recorder = sequencer_recorder(
-                self.run, address, self.nodes, writer, self.traced, merges=merges
+                self.run,
+                address,
+                self.nodes,
+                writer,
+                self.traced,
+                merges=merges,
+                delivery=self._protocols().delivery,
             )
         config = await self.stack_config(transport)
         seed = self.seed or 0
@@ -187,9 +193,8 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
 
 
 def _traced(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the protocols that are traced; SEQUENCER's records cannot say what is held."""
-    first = (args.order,) if args.delivery == "agreed" else ()
-    return (*first, *TRACED, *(name for name in args.heavy.split(",") if name))
+    """Return the protocols that are traced."""
+    return (args.order, *TRACED, *(name for name in args.heavy.split(",") if name))
 
 
 async def _run(args: argparse.Namespace) -> None:

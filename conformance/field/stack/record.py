@@ -27,7 +27,7 @@ class Settings(RunSettings):
     order: str = "sequencer"
     """The protocol that orders messages, and is traced."""
     delivery: str = "agreed"
-    """With "safe" SEQUENCER is not traced, and the logs are judged by the uniform promises."""
+    """With "safe" the run is judged by the uniform promises, too."""
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 
@@ -46,7 +46,7 @@ class Record(RunRecord[Fault, Member]):
     @property
     def by_logs(self) -> bool:
         """Whether the logs answer for what SEQUENCER's traces say otherwise."""
-        return self.safe or self.order != "sequencer"
+        return self.order != "sequencer"
 
     def collect(self, folder: Path) -> list[Member]:
         """Complete the delivery logs too: cut half-written lines, record who crashed."""
