@@ -37,6 +37,13 @@ FULL = {
     ),
 }
 """The options of those that it makes in its larger tiers alone, by name."""
+QUICK = {
+    "total": (
+        *("--members", "3", "--seconds", "2", "--rate", "1000", "--order", "total"),
+        *("--faults", "crash,loss", "--runs", "1"),
+    )
+}
+"""The same in its quick tier."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
 LARGE, MOST_BYTES = 150_000, 100_000_000
