@@ -25,8 +25,15 @@ class Story:
     """The group, load and trouble of one seed."""
 
     def __init__(
-        self, seed: int, trouble: str, members: int | None = None, *, delivery: str = "agreed"
+        self,
+        seed: int,
+        trouble: str,
+        members: int | None = None,
+        *,
+        delivery: str = "agreed",
+        **gossip: str,
     ) -> None:
+        """`gossip`: the settings `stability` and `repair`, if not the usual ones."""
         self.lots = lots = random.Random(f"{seed} {trouble}")
         self.trouble = trouble
         self.latest = lots.choice([0.0005, 0.005, 0.02])
@@ -40,6 +47,7 @@ class Story:
             unicast_window=lots.choice([8, 64]),
             multicast_window=lots.choice([8, 64]),
             delivery=delivery,
+            **gossip,
         )
         self.delivery = delivery
         self.group = Simulator(seed, link=link, config=config)
@@ -338,13 +346,14 @@ def campaign(
     *,
     enough: int | None = None,
     delivery: str = "agreed",
+    **gossip: str,
 ) -> dict[int, str]:
     """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
         if len(broken) == enough:
             break
-        story = Story(seed, trouble, delivery=delivery)
+        story = Story(seed, trouble, delivery=delivery, **gossip)
         change(story)
         try:
             story.tell()

@@ -18,7 +18,7 @@ from raincheck.model.pbcast.vectors import numbers, vector
 
 from .invariants import INVARIANTS
 
-AROUND = ("prompt", "own_copy", "use_mcast", "cache")
+AROUND = ("prompt", "own_copy", "flushed", "use_mcast", "cache")
 """Rules that are the core's settings, and no repairs."""
 
 
@@ -101,9 +101,11 @@ BINDING = Binding(
         "report": "received",
         "view_check": "members",
         "keep_departed": False,
+        "alone": False,
         "tagged": False,
         "prompt": False,
         "own_copy": False,
+        "flushed": True,
         "use_mcast": True,
     },
     around=frozenset({"cache"}),  # its size counts only where `latest` is undone
