@@ -31,9 +31,9 @@ class Story:
         members: int | None = None,
         *,
         delivery: str = "agreed",
-        **gossip: str,
+        stability: str = "votes",
+        repair: str = "requests",
     ) -> None:
-        """`gossip`: the settings `stability` and `repair`, if not the usual ones."""
         self.lots = lots = random.Random(f"{seed} {trouble}")
         self.trouble = trouble
         self.latest = lots.choice([0.0005, 0.005, 0.02])
@@ -47,7 +47,8 @@ class Story:
             unicast_window=lots.choice([8, 64]),
             multicast_window=lots.choice([8, 64]),
             delivery=delivery,
-            **gossip,
+            stability=stability,
+            repair=repair,
         )
         self.delivery = delivery
         self.group = Simulator(seed, link=link, config=config)
@@ -346,14 +347,15 @@ def campaign(
     *,
     enough: int | None = None,
     delivery: str = "agreed",
-    **gossip: str,
+    stability: str = "votes",
+    repair: str = "requests",
 ) -> dict[int, str]:
     """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
         if len(broken) == enough:
             break
-        story = Story(seed, trouble, delivery=delivery, **gossip)
+        story = Story(seed, trouble, delivery=delivery, stability=stability, repair=repair)
         change(story)
         try:
             story.tell()

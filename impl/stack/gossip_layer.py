@@ -233,7 +233,7 @@ class GossipLayer(StabilityLayer):
             return
         self._fresh = False
         purged = self.core.streams.purged
-        stable = tuple((member, purged.get(member, 0)) for member in self._members)
+        stable = tuple((member, purged.get(member, 0)) for member in sorted(self._members))
         self.below.down(Purge(Digest(stable)), now)
         self._schedule(now)
 

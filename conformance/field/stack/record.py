@@ -26,6 +26,8 @@ class Settings(RunSettings):
     group: str = "239.192.7.7:45588"
     delivery: str = "agreed"
     """With "safe" SEQUENCER is not traced, and the logs are judged by the uniform promises."""
+    stability: str = "votes"
+    repair: str = "requests"
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 

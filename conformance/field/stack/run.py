@@ -36,7 +36,8 @@ class ClusterRun(Run[Record, Member]):
     def _recorded(settings: Settings, seed: int) -> Record:
         """Return the record of the run of that seed, with its faults planned."""
         safe = settings.delivery == "safe"
-        name = f"safe-{seed}" if safe else f"run-{seed}"
+        gossips = settings.stability == "gossip"
+        name = f"{'safe' if safe else 'gossip' if gossips else 'run'}-{seed}"
         return Record(name, seed, make_plan(settings.kinds, seed), safe=safe)
 
     # ------------------------------------------------------------------ beginning and end
@@ -83,6 +84,8 @@ class ClusterRun(Run[Record, Member]):
             "batch": settings.batch,
             "large": settings.large,
             "delivery": settings.delivery,
+            "stability": settings.stability,
+            "repair": settings.repair,
             "heavy": ",".join(settings.trace),
             **shared_options(settings, record, folder),
         }
