@@ -557,7 +557,7 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "pbcast":  # as its page and the audit's head say
+        if record.name == "pbcast":  # no field runs in the quick tier
             wanted = ("specification", "model", "code", "proofs")
         if record.name == "primary":  # no proof yet, and no field runs in the quick tier
             wanted = ("specification", "model", "code")

@@ -26,9 +26,11 @@ def _gossips(before: Any, _event: Any, after: Any, _outputs: Any) -> Said:
     has = tuple((who, delivered.get(who, 0)) for who in members)
     received = tuple((who, arrived(at, held.get(who, frozenset()))) for who, at in has)
     yield "digest", [after.view, has, received]
-    if before.purged != after.purged:
-        had = dict(before.purged)
-        yield from (("purge", [list(who), at]) for who, at in after.purged if had.get(who) != at)
+    if before.held != after.held:
+        had, has = dict(before.purged), dict(before.held)
+        for who, at in after.purged:
+            if had.get(who) != at and min(has.get(who, ()), default=at + 1) <= at:
+                yield "purge", [list(who), at]
 
 
 SPEAKS: Final = Speaks(
