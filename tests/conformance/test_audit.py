@@ -352,7 +352,7 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
     assert "--quick" in steps["mutate"].words
     full = {plan.name: plan for plan in plans("full", 7, 1)}
     assert "--quick" not in full["mutate"].words
-    assert full.keys() - steps.keys() == {"run-safe", "run-merging-primary"}
+    assert full.keys() - steps.keys() == {"run-gossip", "run-safe", "run-merging-primary"}
     assert full["run-merging-primary"].words[-6:] == (
         *("--primary", "majority", "--runs", "1", "--seed", "7"),
     )
