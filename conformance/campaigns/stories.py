@@ -33,6 +33,7 @@ class Story:
         delivery: str = "agreed",
         stability: str = "votes",
         repair: str = "requests",
+        order: str = "sequencer",
     ) -> None:
         self.lots = lots = random.Random(f"{seed} {trouble}")
         self.trouble = trouble
@@ -49,6 +50,7 @@ class Story:
             delivery=delivery,
             stability=stability,
             repair=repair,
+            order=order,
         )
         self.delivery = delivery
         self.group = Simulator(seed, link=link, config=config)
@@ -349,13 +351,16 @@ def campaign(
     delivery: str = "agreed",
     stability: str = "votes",
     repair: str = "requests",
+    order: str = "sequencer",
 ) -> dict[int, str]:
     """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
         if len(broken) == enough:
             break
-        story = Story(seed, trouble, delivery=delivery, stability=stability, repair=repair)
+        story = Story(
+            seed, trouble, delivery=delivery, order=order, stability=stability, repair=repair
+        )
         change(story)
         try:
             story.tell()

@@ -47,6 +47,8 @@ RARE = {
 """What a group does not need that loses nothing, gives small states, and has met its hosts."""
 OF_SAFE = {"ReceivedUpTo", "SafeUpTo"}
 """What only a group with safe delivery sends."""
+OF_TOTAL = {"RequestBody", "CumSeqAckBody"}
+"""What only a group that TOTAL orders sends."""
 OF_VOTES, OF_GOSSIP = {"StableDigest", "Stability"}, {"GossipCopy"}
 """What only groups with that kind of stability send."""
 
@@ -168,10 +170,10 @@ def test_no_kind_of_datagram_is_taken_that_a_life_has_sealed_which_is_over(place
 @pytest.mark.parametrize(
     ("place", "protocols", "unsent"),
     [
-        ("a stranger", {}, OF_SAFE | OF_GOSSIP),
-        ("its sender", {}, OF_SAFE | OF_GOSSIP),
-        ("a stranger", {"delivery": "safe"}, OF_GOSSIP),
-        ("its sender", {"stability": "gossip"}, OF_SAFE | OF_VOTES),
+        ("a stranger", {}, OF_SAFE | OF_TOTAL | OF_GOSSIP),
+        ("its sender", {}, OF_SAFE | OF_TOTAL | OF_GOSSIP),
+        ("a stranger", {"delivery": "safe"}, OF_TOTAL | OF_GOSSIP),
+        ("its sender", {"stability": "gossip"}, OF_SAFE | OF_TOTAL | OF_VOTES),
     ],
 )
 def test_no_kind_of_datagram_of_this_life_is_taken_again(

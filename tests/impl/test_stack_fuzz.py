@@ -27,7 +27,10 @@ from raincheck.impl.wire.datagrams import Codec
 CODEC = Codec("raincheck", 60_000)
 NAMES = "abc"
 GOSSIP = {"stability": "gossip", "repair": "gossip"}
-PROTOCOLS: list[dict[str, Any]] = [{}, {"delivery": "safe"}, GOSSIP, {"stability": "gossip"}]
+PROTOCOLS: list[dict[str, Any]] = [
+    *({}, {"delivery": "safe"}, {"order": "total"}),
+    *(GOSSIP, {"stability": "gossip"}),
+]
 """The choices of a group that have datagrams of their own."""
 EVIL: Endpoint = ("6.6.6.6", 666)
 LIVES = [Address(name, life) for name in "abcdz" for life in (0, 1)]

@@ -27,9 +27,9 @@ def _gossips(before: Any, _event: Any, after: Any, _outputs: Any) -> Said:
     received = tuple((who, arrived(at, held.get(who, frozenset()))) for who, at in has)
     yield "digest", [after.view, has, received]
     if before.held != after.held:
-        had, has = dict(before.purged), dict(before.held)
+        known, kept = dict(before.purged), dict(before.held)
         for who, at in after.purged:
-            if had.get(who) != at and min(has.get(who, ()), default=at + 1) <= at:
+            if known.get(who) != at and min(kept.get(who, ()), default=at + 1) <= at:
                 yield "purge", [list(who), at]
 
 

@@ -15,7 +15,7 @@ from raincheck.conformance.field.stack.faults import KINDS, Fault, make_plan
 from raincheck.conformance.field.stack.members import MODULE
 from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
-from raincheck.impl.stack.config import DELIVERIES, REPAIRS, STABILITIES
+from raincheck.impl.stack.config import DELIVERIES, ORDERS, REPAIRS, STABILITIES
 
 HEAVY = ("unicast", "nakack")
 """Layers that are traced only on request."""
@@ -36,11 +36,18 @@ FULL = {
         *("--members", "4", "--seconds", "4", "--delivery", "safe"),
         *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
     ),
+    "total": (
+        *("--members", "4", "--seconds", "4", "--order", "total"),
+        *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
+    ),
 }
 """The options of those that it makes in its larger tiers alone, by name."""
-UNTRACED = frozenset({"safe"})
-"""Those of them that judge themselves what their members delivered, without SEQUENCER's traces."""
-USUAL = {"repair": REPAIRS[0], "stability": STABILITIES[0], "delivery": DELIVERIES[0]}
+USUAL = {
+    "repair": REPAIRS[0],
+    "stability": STABILITIES[0],
+    "order": ORDERS[0],
+    "delivery": DELIVERIES[0],
+}
 """What a group has if nothing is said."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
@@ -61,11 +68,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"bytes of each hundredth message, sent in fragments (default: {LARGE}); 0: none",
     )  # fmt: skip
     stack.add_argument(
+        "--order",
+        default="sequencer",
+        choices=ORDERS,
+        help="the protocol that orders messages, and is traced (default: sequencer)",
+    )
+    stack.add_argument(
         "--delivery",
         default="agreed",
         choices=DELIVERIES,
         help="when messages are delivered (default: agreed); with safe the uniform promises are "
-        "judged, by the delivery logs, and SEQUENCER is not traced",
+        "judged, too",
     )
     stack.add_argument(
         "--stability",
@@ -158,6 +171,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         )
     if args.repair == "gossip" and args.stability != "gossip":
         raise UsageError("--repair gossip needs --stability gossip: the same gossips do both.")
+    if args.order == "total" and args.delivery != "agreed":
+        raise UsageError("--order total is for agreed delivery: leave out --delivery.")
     check_counts(args, rate, "no limit", LARGEST)
     return Settings(
         members=members,
@@ -172,6 +187,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         batch=8 if rate else 256,
         group=_group(args.seed),
         undo=args.undo,
+        order=args.order,
         delivery=args.delivery,
         stability=args.stability,
         repair=args.repair,

@@ -35,10 +35,11 @@ class ClusterRun(Run[Record, Member]):
     @staticmethod
     def _recorded(settings: Settings, seed: int) -> Record:
         """Return the record of the run of that seed, with its faults planned."""
-        safe = settings.delivery == "safe"
-        gossips = settings.stability == "gossip"
-        name = f"{'safe' if safe else 'gossip' if gossips else 'run'}-{seed}"
-        return Record(name, seed, make_plan(settings.kinds, seed), safe=safe)
+        safe, order = settings.delivery == "safe", settings.order
+        usual = "gossip" if settings.stability == "gossip" else "run"
+        kind = "safe" if safe else usual if order == "sequencer" else order
+        plan = make_plan(settings.kinds, seed)
+        return Record(f"{kind}-{seed}", seed, plan, order=order, safe=safe)
 
     # ------------------------------------------------------------------ beginning and end
 
@@ -83,6 +84,7 @@ class ClusterRun(Run[Record, Member]):
             "messages": settings.messages,
             "batch": settings.batch,
             "large": settings.large,
+            "order": settings.order,
             "delivery": settings.delivery,
             "stability": settings.stability,
             "repair": settings.repair,
