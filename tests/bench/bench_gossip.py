@@ -24,7 +24,7 @@ from raincheck.impl.stack.config import StackConfig
 SIZES = (3, 10, 25, 50)
 KINDS = (("votes", "requests"), ("gossip", "requests"), ("gossip", "gossip"))
 LOSS, TRIP = 0.01, (0.0002, 0.001)
-RATE, SIZE, SECONDS, STEP = 50, 1000, 6.0, 0.02
+RATE, SIZE, SECONDS, STEP = 50, 1000, 20.0, 0.02
 
 
 class Row(NamedTuple):
