@@ -111,7 +111,8 @@ class StackConfig:
     sums: bool = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
     max_bundle: int = 60_000
-    """The most bytes of one datagram. A message that does not fit goes in fragments."""
+    """The most bytes of one datagram with messages; one that does not fit goes in fragments. What
+    the protocols say of a whole group has up to 60,000 bytes, however small this is."""
     max_message: int = 128 << 20
     """The most bytes of one message. A member keeps at most twice as many of each sender until
     their last fragments have come."""
@@ -210,7 +211,13 @@ class StackConfig:
             return self.on_merge
         safe = [] if self.delivery == DELIVERIES[0] else [f"delivery={self.delivery}"]
         order = [] if self.order == ORDERS[0] else [f"order={self.order}"]
-        return " ".join([self.on_merge, *self._primacy(), *safe, *order])
+        return " ".join([self.on_merge, *self._primacy(), *safe, *order, *self._sizes()])
+
+    def _sizes(self) -> list[str]:
+        """Return the sizes that all members need alike, as far as they are not the defaults."""
+        defaults = {"max_bundle": 60_000, "max_message": 128 << 20}
+        sizes = {name: getattr(self, name) for name in defaults}
+        return [f"{name}={size}" for name, size in sizes.items() if size != defaults[name]]
 
     def _primacy(self) -> list[str]:
         """Return what members must have in common to know which view is primary."""

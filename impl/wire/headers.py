@@ -28,7 +28,7 @@ Vector: TypeAlias = tuple[Count, ...]
 """A number for each member of a view, in its order."""
 REASON_LENGTH = 120
 Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
-Merges: TypeAlias = Annotated[str, Meta(max_length=100)]
+Merges: TypeAlias = Annotated[str, Meta(max_length=140)]
 
 CONTROL: Lane = 0
 """UNICAST's lane for the membership; its messages are passed up at once."""

@@ -173,7 +173,7 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         incarnation=args.incarnation,
         transport=args.transport,
         bind=args.bind,
-        group=args.group,
+        group=args.group if args.transport == "multicast" else None,
         initial_hosts=peers,
         timeout=args.join_timeout,
         leave_timeout=args.leave_timeout,
