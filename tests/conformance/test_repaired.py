@@ -21,11 +21,11 @@ def of(protocol: str) -> list[Case]:
 
 
 def repairs_of(case: Case) -> set[str]:
-    """The constants that a specification's text calls repairs."""
+    """The constants that a specification's text calls repairs, or rules if it repairs nothing."""
     spec = case.module.name.removeprefix("MC")
     path = spec_folder() / spec
     text = (path if path.is_file() else case.module).read_text(encoding="utf-8")
-    block = re.search(r"^ +\\\* Repairs[^\n]*\n(.*?)\n\n", text, re.DOTALL | re.MULTILINE)
+    block = re.search(r"^ +\\\* (?:Repairs|Rules)[^\n]*\n(.*?)\n\n", text, re.DOTALL | re.MULTILINE)
     assert block is not None
     return set(re.findall(r"^ +(\w+),? +\\\*", block[1], re.MULTILINE))
 
