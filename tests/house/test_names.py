@@ -37,8 +37,8 @@ WAITS = {
 """The pages that list for what a member waits, and the code that says so."""
 
 
-SERVICES = {"TotalOrder"}
-"""What protocols offer, and no protocol: it has a model and no code."""
+SERVICES = {"Stability", "TotalOrder"}
+"""They are what protocols offer, and no protocols: they have a model and no code."""
 
 
 def snake(name: str) -> str:
