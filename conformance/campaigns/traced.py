@@ -51,8 +51,10 @@ class TracedGroup(Simulator):
     def _sequencer(self, me: Address) -> Recorder:
         """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        merges = self._config.on_merge != "leave"
-        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced, merges=merges)
+        merges, delivery = self._config.on_merge != "leave", self._config.delivery
+        recorder = sequencer_recorder(
+            RUN, me, NODES, writer, self._traced, merges=merges, delivery=delivery
+        )
         self._sequencers[me.node] = recorder, writer
         return recorder
 

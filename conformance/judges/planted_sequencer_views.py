@@ -95,6 +95,9 @@ PLANTED: Final[dict[str, Planted]] = {
         "rules_of: constants: sequencer has no …": unsure(
             "constants: sequencer has no HoldSend", _constants(HoldSend=False)
         ),
+        "rules_of: constants: …: … is none of …": unsure(
+            "constants: Delivery: 'soon' is none of ('agreed', 'safe')", _constants(Delivery="soon")
+        ),
         "surplus: return differs('args', {}, extra)": _TOO_MUCH,
         "surplus: return differs('received', None, event.received)": plant(
             f'{_WHICH}received is not what the model expects; received: ["DATA","a",0,1], not null',

@@ -77,7 +77,12 @@ SOURCES: Final = (
         | {"_wrong_data", "_wrong_change", "_out_of_order"}
         | {"_plain", "_other_view", "compare"},
         builders=frozenset({"_wrong_data", "_other_view"}),
-        predicates=frozenset({"intervals_changed"}),
+        predicates=frozenset({"intervals_changed", "nothing_of_safe"}),
+    ),
+    Source(
+        module="bindings.sequencer.safe",
+        planted="planted_sequencer_safe",
+        complaints=_WORDS | {"_other_view", "_out_of_order"},
     ),
     Source(
         module="bindings.sequencer.views",

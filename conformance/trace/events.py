@@ -30,7 +30,7 @@ MessageId = tuple[str | Natural, ...]
 Early = tuple[Natural, str, Natural, Positive, Positive]
 """A FORWARD that waits for its view: view, then its run."""
 
-KINDS = {"FORWARD": 6, "DATA": 4, "JOIN_RSP": 6}
+KINDS = {"FORWARD": 6, "DATA": 4, "JOIN_RSP": 6, "ACK": 6, "SAFE": 4}
 """How long the id of each kind of message is."""
 
 
@@ -66,6 +66,15 @@ class Delivered(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     messages: Run
 
 
+class Released(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """Safe delivery: the runs that the event handed to the application, in order, as few as
+    possible, and the view in which it did.
+    """
+
+    view: Natural
+    messages: tuple[Run, ...]
+
+
 class Changed(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """The variables of the specification that the event changed, with their new values."""
 
@@ -84,6 +93,11 @@ class Changed(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_default
     early: tuple[Early, ...] | UnsetType = UNSET
     status: str | UnsetType = UNSET
     incarnation: Natural | UnsetType = UNSET
+    held: Natural | UnsetType = UNSET
+    released: Released | UnsetType = UNSET
+    told: Natural | UnsetType = UNSET
+    heard: tuple[Entry, ...] | UnsetType = UNSET
+    announced: Natural | UnsetType = UNSET
 
 
 class ViewRecord(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
@@ -169,7 +183,8 @@ def channel_of(message: MessageId) -> tuple[MessageId, int]:
     """Split a message's id into its channel and its position in that channel.
 
     FORWARD: sender and receiver, each (node, incarnation), and k. DATA: coordinator and p.
-    JOIN_RSP: sender, receiver, and the view it admits to.
+    JOIN_RSP: sender, receiver, and the view it admits to. ACK, and SAFE, which has no receiver: the
+    place that it speaks of.
 
     >>> channel_of(("DATA", "a", 0, 7))
     (('DATA', 'a', 0), 7)

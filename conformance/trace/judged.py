@@ -61,6 +61,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     """The headers' constants that differ from the implemented protocol's: it was judged as that."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
+    safe: bool = False
+    """Whether the headers say that delivery is safe: then the uniform promises are owed."""
 
     @property
     def first(self) -> Finding | None:
@@ -85,6 +87,7 @@ def other_design(
     except (UsageError, Inconclusive):
         return {}
     repairs = {name for name, undone in binding.switches.items() if type(undone) is not int}
+    repairs -= binding.chosen
     usual = {name: value for name, value in asdict(binding.rules()).items() if name in repairs}
     usual |= dict.fromkeys(("fifo_forward", "virtual_synchrony"), True)
     return {
@@ -162,6 +165,7 @@ def judge(
         actions=dict(sorted(actions.items())),
         other_design=other_design(protocol, by_who.values()),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
+        safe=any(report.constants.get("Delivery") == "safe" for report in by_who.values()),
     )
 
 

@@ -38,7 +38,6 @@ from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.graphdump import (
     Dump,
     KeptGraph,
-    comes_with_the_answer,
     dump_command,
     dump_graph,
     graph_key,
@@ -324,7 +323,7 @@ class Comparer:
 
     def kept(self, case: Case) -> Dump | None:
         """Return the graph that a check has left in the store, if it is of use."""
-        if self.store is None or not comes_with_the_answer(case.asked):
+        if self.store is None:
             return None
         kept = KeptGraph(self.store, self.graph_of(case.module, case.asked)).take(case.asked)
         if kept is None and not self.whole:

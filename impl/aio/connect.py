@@ -84,6 +84,7 @@ class ChannelSettings(TypedDict, total=False):
     encrypt: bool
     rejoin: bool
     on_merge: str | None
+    order: str | None
     delivery: str | None
     primary: str | None
     expected_votes: int | None
@@ -166,6 +167,10 @@ class ChannelConfig:
     application is shown a `MergeView`, in which it brings its states together; "state", the same,
     and the sides that do not prevail are given the state of the one that does (`get_state` and
     `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
+    order: str | None = None
+    """The protocol that gives messages one order: "sequencer", or "total", which does so by ids
+    that begin anew with each view (docs/protocols/total.md). All members need the same. None: as in
+    `stack`, where it is "sequencer"."""
     delivery: str | None = None
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
@@ -231,10 +236,9 @@ class ChannelConfig:
                 f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
                 f"leave one of them out"
             )
-        if self.trace is not None and merges.delivery != "agreed":
+        if self.trace is not None and merges.order != "sequencer":
             raise ConfigError(
-                f"trace= is for groups with agreed delivery, and delivery is {merges.delivery!r}; "
-                f"leave one of them out"
+                f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
             )
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self.group, "group")
@@ -246,6 +250,7 @@ class ChannelConfig:
         """Return the protocols' settings, with those that were given beside them."""
         names = (
             "on_merge",
+            "order",
             "delivery",
             "primary",
             "expected_votes",
@@ -281,7 +286,9 @@ class ChannelConfig:
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-        recorder = sequencer_recorder(self.run, address, self.nodes or (address.node,), writer)
+        nodes = self.nodes or (address.node,)
+        delivery = config.delivery
+        recorder = sequencer_recorder(self.run, address, nodes, writer, delivery=delivery)
         stack = Stack(address, config, seed=seed, secret=token_bytes(32), recorder=recorder)
         return stack, writer
 

@@ -127,6 +127,15 @@ class Nakack:
             and len(own.buffer) + len(own.retained) < self.retain
         )
 
+    @property
+    def room(self) -> int:
+        """How many times `Multicast` is enabled now, if nothing else happens."""
+        own = self.stream.get(self.me)
+        if own is None:
+            return 0
+        kept = len(own.buffer) + len(own.retained)
+        return min(self.window - (self.sent - self.lowest), self.retain - kept)
+
     def lagging(self) -> tuple[Address, ...]:
         """The members that have not acknowledged all of this member's multicasts."""
         return tuple([member for member, at in self.acked.items() if at < self.sent])

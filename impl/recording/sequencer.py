@@ -17,10 +17,14 @@ from raincheck.impl.sequencer.events import (
     InstallView,
     Join,
     Multicast,
+    ReceiveAck,
     ReceiveData,
     ReceiveForward,
+    ReceiveSafe,
+    SendAck,
     SendForward,
     SendJoinRsp,
+    SendSafe,
 )
 
 from .core import Recorder
@@ -36,11 +40,15 @@ def sequencer_recorder(
     traced: Collection[str] = (),
     *,
     merges: bool = False,
+    delivery: str = "agreed",
 ) -> Recorder:
     """Return the recorder of a member's SEQUENCER; `traced`: all that is recorded; `merges`:
-    groups of this name merge.
+    groups of this name merge; `delivery`: the group's.
     """
-    return Recorder(SequencerForm(), run, me, nodes, write, traced=traced, merges=merges)
+    constants = {} if delivery == "agreed" else {"Delivery": delivery}
+    return Recorder(
+        SequencerForm(), run, me, nodes, write, constants=constants, traced=traced, merges=merges
+    )
 
 
 class SequencerForm(UsualForm):
@@ -70,6 +78,13 @@ class SequencerForm(UsualForm):
             "early": [[f.view, *_run(f.messages)] for f in core.early],
             "position": _rows(sorted(core.position.items())),
         }
+        if core.repairs.delivery == "safe":
+            self._before |= {
+                "held": core.held.messages,
+                "told": core.told,
+                "heard": _rows(sorted(core.heard.items())),
+                "announced": core.announced,
+            }
         return self._before
 
     def opening(self, core: Sequencer, _variables: Record) -> Record:
@@ -96,6 +111,8 @@ class SequencerForm(UsualForm):
                     "position": position,
                     "crc": payloads.crc(),
                 }
+            case ReceiveAck(sender, place) | ReceiveSafe(sender, place):
+                return {"from": sender, "position": place}
             case InstallView(view):
                 return {"view": view.id.counter, "members": view.members}
             case Join(_, rsp):
@@ -126,6 +143,10 @@ class SequencerForm(UsualForm):
                 view = rsp.view.id.counter
                 known = {"table": _rows(rsp.table), "digest": _digest(rsp.digest)}
                 return (Parcel("JOIN_RSP", to, {"view": view, **known}, "JOIN_RSP", view),)
+            case SendAck(to, place):
+                return (Parcel("ACK", to, {}, "ACK", place),)
+            case SendSafe(place):
+                return (Parcel("SAFE", None, {}, "SAFE", place),)
         return ()
 
     def arrived(self, event: Event) -> Parcel | None:
@@ -137,6 +158,10 @@ class SequencerForm(UsualForm):
                 return Parcel("DATA", coordinator, {}, "DATA", data.position, to_all=True)
             case Join(coordinator, rsp):
                 return Parcel("JOIN_RSP", coordinator, {}, "JOIN_RSP", rsp.view.id.counter)
+            case ReceiveAck(sender, place):
+                return Parcel("ACK", sender, {}, "ACK", place)
+            case ReceiveSafe(coordinator, place):
+                return Parcel("SAFE", coordinator, {}, "SAFE", place, to_all=True)
         return None
 
     def contents(self, parcel: Parcel) -> Record:
@@ -153,10 +178,26 @@ class SequencerForm(UsualForm):
             now = dict.fromkeys(was, 0) | {(n, i): place for n, i, place in new["position"]}
             moved = (who for who in sorted(now) if now[who] != was.get(who))
             changed["position"] = [[*who, now[who]] for who in moved]
-        for effect in effects:
-            if isinstance(effect, Deliver):
-                changed["delivered"] = {"view": effect.view, "messages": _run(effect.messages)}
+        delivered = [effect for effect in effects if isinstance(effect, Deliver)]
+        if delivered and core.repairs.delivery == "safe":
+            runs = as_few(effect.messages for effect in delivered)
+            changed["released"] = {"view": delivered[0].view, "messages": [*map(_run, runs)]}
+        elif delivered:
+            (effect,) = delivered
+            changed["delivered"] = {"view": effect.view, "messages": _run(effect.messages)}
         return changed
+
+
+def as_few(runs: Iterable[Run]) -> list[Run]:
+    """Return the messages of these runs, in their order, as as few runs as possible."""
+    found: list[Run] = []
+    for run in runs:
+        last = found[-1] if found else None
+        if last is not None and last.sender == run.sender and last.first + last.size == run.first:
+            found[-1] = last._replace(size=last.size + run.size)
+        else:
+            found.append(run)
+    return found
 
 
 def _rows(table: Iterable[tuple[Address, int]]) -> list[list[Any]]:

@@ -124,6 +124,10 @@ class NakackLayer(Layer):
         """Whether the windows allow another multicast."""
         return self.core.open and self.sending.has_room()
 
+    def multicast_room(self) -> int:
+        """How many more bundles of any size the windows allow."""
+        return min(self.core.room, self.sending.room())
+
     @property
     def drained(self) -> bool:
         """Whether all members have delivered all of this member's multicasts."""

@@ -60,6 +60,7 @@ from .config import StackConfig
 from .endpoints import UNKNOWN
 from .group import LAYERS, Group, Kinds
 from .layer import Ground
+from .order_layer import OrderLayer
 from .outbox import Outbox
 from .repairs import LayerRepairs
 from .reports import Outgoing, Report, Requested
@@ -402,6 +403,11 @@ class Stack:
     def sequencer(self) -> Sequencer:
         """SEQUENCER's core."""
         return self._group.find(SequencerLayer).core
+
+    @property
+    def table(self) -> object:
+        """How far messages in order are delivered here; members at rest have the same."""
+        return next(each.table for each in self._group.layers if isinstance(each, OrderLayer))
 
     @property
     def view(self) -> View | None:

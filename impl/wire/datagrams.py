@@ -39,7 +39,7 @@ from .headers import (
 )
 from .merge_bodies import InstallMergeView, MergeBody, MergeRsp, Side
 
-VERSION = 8
+VERSION = 9
 MAGIC = b"RC"
 HEADROOM = 512
 """Bytes of a bundle that are reserved for prefix and header."""

@@ -173,9 +173,11 @@ def test_settings_have_the_policy() -> None:
     args = argparse.Namespace(
         rate=None, members=None, messages=None, no_check=False, transport="tcp", faults="halves",
         seconds=None, size=100, undo="", on_merge="callback", runs=1, soak=None, primary="",
+        delivery="safe",
     )  # fmt: skip
     settings = settings_of(args)
     assert (settings.on_merge, settings.transport) == ("callback", "tcp")
+    assert settings.delivery == "safe"
     assert settings.kinds == ("halves",)
     args.primary, args.members, args.faults = "majority", 4, "all"
     settings = settings_of(args)

@@ -19,9 +19,10 @@ from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import read_dot
-from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.tlc.graphdump import Dump, KeptGraph, dump_command, dump_graph
+from raincheck.conformance.tlc.output import TlcState
 from raincheck.conformance.tlc.stategraph import of_machine
-from raincheck.conformance.tlc.tlc import Options
+from raincheck.conformance.tlc.tlc import Options, TlcResult
 from raincheck.conformance.tools.java import find_java, tlc_jar
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.verbs.check import Checker
@@ -40,6 +41,7 @@ from raincheck.model.machine.tlavalue import ModelValue
 TOYS = Path(__file__).parent / "toys"
 CFG = TOYS / "Token.cfg"
 CASE = Case("token", "token", TOYS / "Token.tla", read_cfg(CFG))
+STATES = (TlcState(1, "", "", "/\\ x = 0"), TlcState(2, "Count", "", "/\\ x = 1"))
 PAIR = function(
     {
         3: frozenset(),
@@ -331,6 +333,43 @@ def test_a_case_that_breaks_is_compared_as_far_as_the_check_went_and_whole_in_th
     assert part.figures["violation_depth"] == whole.figures["violation_depth"]
     assert part.figures["states"] < whole.figures["states"]
     assert "part" not in whole.figures
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("name", ["nakack-f1-seed", "frag-f4-repaired"])
+def test_a_small_graph_of_a_temporal_question_comes_with_its_answer(tmp_path, name):
+    store = Store(tmp_path / "store")
+    (case,) = select(load_cases(), names=[name])
+    asked = Case(case.name, case.protocol, case.module, case.configuration(), case.expected)
+    with Processes() as processes:
+        checker = Checker(find_java(), tlc_jar(), Options(), store, processes, graphs="quick")
+        assert checker.ask(case).result.violated == case.expected.replace("holds", "")
+
+    # From here on no process can be started.
+    found = Comparer(store, processes).compared(asked, lambda _: None)
+
+    assert found.verdict == "holds"
+    assert "part" not in found.figures
+
+
+@pytest.mark.parametrize(
+    ("result", "kept"),
+    [
+        (TlcResult("holds"), {"states": 0, "part": False}),
+        (TlcResult("violated", kind="temporal"), {"states": 0, "part": False}),
+        (TlcResult("violated", kind="temporal", waiting=1), None),
+        (TlcResult("violated", kind="invariant", waiting=1), None),
+        (TlcResult("violated", kind="invariant", trace=STATES), {"states": 0, "part": True}),
+        (TlcResult("violated", kind="property", trace=STATES), {"states": 0, "part": True}),
+        (TlcResult("error"), None),
+    ],
+)
+def test_only_a_graph_of_which_it_is_known_how_far_it_goes_is_kept(tmp_path, result, kept):
+    store = Store(tmp_path)
+
+    KeptGraph(store, "key").keep(result)
+
+    assert store.get("graph", "key") == kept
 
 
 def test_a_check_keeps_the_graphs_that_a_mirror_of_its_tier_takes():

@@ -21,9 +21,9 @@ ADVERSARY = {"Forge", "Corrupt"}
 SAFE = {"Acknowledge", "ReceiveAck", "Announce", "ReceiveSafe"}
 """SEQUENCER's actions of safe delivery."""
 
-NOT_RECORDED = {"Restart", "Stabilise"} | SAFE
-"""The trace of a life that begins is a new file, whose header says so. Stabilise and safe delivery
-are of designs that no stack has.
+NOT_RECORDED = {"Restart", "Stabilise"}
+"""The trace of a life that begins is a new file, whose header says so. Stabilise is of a design
+that no stack has.
 """
 
 OWN_TRACES = {"Sequencer"}

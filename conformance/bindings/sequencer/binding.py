@@ -114,6 +114,7 @@ BINDING = Binding(
         "keep_until": "stable",
         "delivery": "safe",
     },
+    chosen=frozenset({"delivery"}),
     local_of=member_of,
     event_of=lambda event: event,
     output_of=outputs_of,

@@ -73,6 +73,8 @@ class Channels:
         """The channels of FORWARDs that it reads."""
         self.senders: dict[PlainAddress, Sender] = {}
         self._writers: dict[Address | None, Writer] = {}
+        self._speakers: dict[Address | None, Writer] = {}
+        self._hearing: dict[MessageId, Reader] = {}
 
     def sender(self, plain: PlainAddress) -> Sender:
         """Return the sender with that address."""
@@ -105,6 +107,21 @@ class Channels:
             plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
             writer = self._writers[to] = self._writer("DATA" if to is None else "FORWARD", plain)
         return writer
+
+    def speaker(self, to: Address | None) -> Writer:
+        """Return the channel of ACKs to that coordinator, or for None that of SAFEs to all."""
+        speaker = self._speakers.get(to)
+        if speaker is None:
+            plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
+            speaker = self._speakers[to] = self._writer("SAFE" if to is None else "ACK", plain)
+        return speaker
+
+    def hearing(self, channel: MessageId) -> Reader:
+        """Return the channel of ACKs or SAFEs; a message's number is the place it speaks of."""
+        reader = self._hearing.get(channel)
+        if reader is None:
+            reader = self._hearing[channel] = self._reader(channel)
+        return reader
 
     def _writer(self, kind: str, to: PlainAddress | None) -> Writer:
         made = Writer((kind, *self.mine, *(to or ())), to)
@@ -149,7 +166,8 @@ class Channels:
 
     def written(self) -> dict[str, int]:
         """Return how many messages it wrote to each channel."""
-        return {writer.text: writer.count for writer in self._writers.values()}
+        writers = (*self._writers.values(), *self._speakers.values())
+        return {writer.text: writer.count for writer in writers}
 
 
 def _text(channel: MessageId) -> str:

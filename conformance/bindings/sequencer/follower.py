@@ -21,7 +21,16 @@ from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer import handlers
 
 from .channels import Channels, Reader
-from .records import Wrong, changes_of, fields_of, refused, rules_of, shown, surplus
+from .records import (
+    Wrong,
+    changes_of,
+    fields_of,
+    refused,
+    released_of,
+    rules_of,
+    shown,
+    surplus,
+)
 from .sent import Outbox
 
 UNCHANGED = Changed()
@@ -86,11 +95,17 @@ class Follower:
             moved = () if old_positions is None else self.channels.moved(old_positions)
             if moved:
                 expected.position = moved
+        released = released_of(answer.outputs)
+        if released is not None:
+            expected.released = released
         if expected != event.changed:
             return self._wrong_change(event, expected, answer.outputs)
         wrong = surplus(event) or self.outbox.compare(event, old, new, answer.outputs, crcs)
         if wrong is None:
             self.me = new
+            for node, life, first, count in released.messages if released is not None else ():
+                key = self.channels.sender((node, life)).key
+                self.rows.deliver(old.view, key + first, count)
         return wrong
 
     def _wrong_change(

@@ -66,7 +66,13 @@ def again(run: Run) -> list[str]:
 PROMISED: Final = Promised(
     report=Summary,
     follow=LocalRun,
-    arrives={"DATA": "ReceiveData", "FORWARD": "ReceiveForward", "JOIN_RSP": "Join"},
+    arrives={
+        "DATA": "ReceiveData",
+        "FORWARD": "ReceiveForward",
+        "JOIN_RSP": "Join",
+        "ACK": "ReceiveAck",
+        "SAFE": "ReceiveSafe",
+    },
     findings=findings,
     promises=promises,
     again=again,

@@ -96,6 +96,7 @@ class SequencerTrace(ViewFollower):
             or changed.early is not UNSET
             or changed.status is not UNSET
             or changed.incarnation is not UNSET
+            or not nothing_of_safe(changed)
             or args.members is not None
             or args.table is not None
             or args.digest is not None
@@ -178,6 +179,7 @@ class SequencerTrace(ViewFollower):
             or changed.early is not UNSET
             or changed.status is not UNSET
             or changed.incarnation is not UNSET
+            or not nothing_of_safe(changed)
         ):
             return self._wrong_change(event, changes_of(me, new), outputs)
         if (
@@ -239,6 +241,17 @@ class SequencerTrace(ViewFollower):
             content = content_of(view, sender.code, place, args.crc)
             reader.append(STREAM_ROW(content, event.index, position, event.clock))
         return wrong
+
+
+def nothing_of_safe(changed: Changed) -> bool:
+    """Return whether nothing of safe delivery has changed."""
+    return (
+        changed.held is UNSET
+        and changed.released is UNSET
+        and changed.told is UNSET
+        and changed.heard is UNSET
+        and changed.announced is UNSET
+    )
 
 
 def intervals_changed(changed: Changed, old: Local, new: Local) -> bool:

@@ -33,7 +33,8 @@ class ViewFollower(Follower):
             for early in old.early
             if early.view == args.view and handlers.may_forward(self.rules, early, members)
         ]
-        answer = handlers.install_view(self.rules, old, args.view, members)
+        has = self.channels.positions().get(args.members[0], 0)
+        answer = handlers.install_view(self.rules, old, args.view, members, has)
         cut, bundles = self._cut(event.index, event.clock), self.channels.bundles()
         wrong = self._plain(event, answer, tuple(crcs))
         if wrong is None:
@@ -64,9 +65,9 @@ class ViewFollower(Follower):
         self.reading = None
         for node, life, at in args.digest:
             self.channels.stream(("DATA", node, life)).count = at
-        wrong = self._plain(
-            event, handlers.join(self.rules, self.me, args.view, members, table), (), old
-        )
+        has = self.channels.positions().get(args.members[0], 0)
+        answer = handlers.join(self.rules, self.me, args.view, members, table, has)
+        wrong = self._plain(event, answer, (), old)
         if wrong is None:
             index, clock = event.index, event.clock
             self.summary.views.append(Installed(args.view, args.members, index, clock))

@@ -77,9 +77,11 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
         return ["merging", "--members", members, "--transport", self.args.transport]
 
     def more_options(self) -> list[str]:
-        """Return the policy."""
-        primary = ["--primary", self.settings.primary] if self.settings.primary else []
-        return ["--on-merge", self.settings.on_merge, *primary]
+        """Return the policy, the rule for what is primary, and the delivery."""
+        settings = self.settings
+        primary = ["--primary", settings.primary] if settings.primary else []
+        safe = ["--delivery", settings.delivery] if settings.delivery != "agreed" else []
+        return ["--on-merge", settings.on_merge, *primary, *safe]
 
     def plan(self, seed: int) -> Plan[Fault]:
         """Return the faults of the run of that seed."""
@@ -137,6 +139,7 @@ def settings_of(args: argparse.Namespace) -> MergingSettings:
         size=args.size,
         rate=rate,
         undo=args.undo,
+        delivery=args.delivery,
         on_merge=args.on_merge,
         primary=args.primary,
     )

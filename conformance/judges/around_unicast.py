@@ -1,0 +1,127 @@
+"""Files of UNICAST whose steps are settled together, around the rules of its invariants.
+
+How often each part was evaluated is asked as well: the ends that several steps have changed are
+gathered, and what is lost on the way breaks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
+from raincheck.model.machine.runs import Address
+from raincheck.model.unicast import local as unicast
+
+from .planted_invariants import B, Step
+from .planting import Complaints, Shown
+
+C: Final = Address("c", 0)
+
+
+def _watched(*steps: Step) -> Callable[[Path], Complaints]:
+    """Ask a file with these steps, settled together: how often each part was evaluated."""
+
+    def ask(_: Path) -> Complaints:
+        binding = binding_of("unicast")
+        plan = plan_of(binding)
+        assert plan is not None
+        watch = Watch(plan, binding.rules(), hash)
+        watch.take([step.at(index) for index, step in enumerate(steps, 1)])
+        return [
+            f"{name}: {tested.count}" + (f", broken at {tested.broken}" * (tested.broken >= 0))
+            for name, tested in watch.tested.items()
+            if tested.count
+        ]
+
+    return ask
+
+
+def _receives(*buffers: int, connection: int = 1) -> list[unicast.Local]:
+    """Return the states of a process whose receiver for b keeps so many messages, in turn."""
+    return [
+        unicast.Local(
+            "a",
+            receivers=(
+                (
+                    B,
+                    unicast.Receiver(
+                        connection=connection,
+                        buffer=tuple((place, 1) for place in range(1, kept + 1)),
+                    ),
+                ),
+            ),
+        )
+        for kept in buffers
+    ]
+
+
+def _through(states: Sequence[unicast.Local]) -> list[Step]:
+    return [Step(before, after) for before, after in pairwise(states)]
+
+
+_ALONE: Final = unicast.Local("a")
+
+
+def _closed(connection: int) -> unicast.Local:
+    return unicast.Local("a", closed=((B, connection),))
+
+
+def _closed_receives(*connections: int) -> list[unicast.Local]:
+    return [_receives(0, connection=each)[0]._replace(closed=((B, 3),)) for each in connections]
+
+
+def _sends(count: int) -> unicast.Local:
+    sender = unicast.Sender(1, count, 0, count, 0, ((0, 0, 1, 1),) * count)
+    return unicast.Local("a", connections=1, senders=((B, sender),))
+
+
+def _both_receive(*ends: tuple[Address, int]) -> unicast.Local:
+    """Return a process with receivers of these connections."""
+    return unicast.Local(
+        "a", receivers=tuple((who, unicast.Receiver(connection=each)) for who, each in ends)
+    )
+
+
+AROUND: Final[dict[str, dict[str, Shown]]] = {
+    "bindings.unicast.invariants": {
+        "ends that change in place": Shown(
+            _watched(*_through(_receives(0, 1, 2))),
+            ("TypeOK 0: 2", "NothingStale 1: 2", "BoundedBuffers 0: 2"),
+        ),
+        "a buffer that overflows in place": Shown(
+            _watched(*_through(_receives(0, 3, 2))),
+            ("TypeOK 0: 2", "NothingStale 1: 2", "BoundedBuffers 0: 2, broken at 1"),
+        ),
+        "a receiver that is older than the one before": Shown(
+            _watched(*_through([*_receives(0, connection=3), *_receives(0, connection=2)])),
+            ("TypeOK 0: 1", "NothingStale 1: 1, broken at 1", "BoundedBuffers 0: 1"),
+        ),
+        "receivers that come, and one that is older than a closed one": Shown(
+            _watched(
+                *_through([_ALONE, *_receives(0, connection=3)]),
+                *_through([_closed(3), *_closed_receives(3, 4)]),
+            ),
+            ("TypeOK 0: 3", "NothingStale 1: 3, broken at 2", "BoundedBuffers 0: 3"),
+        ),
+        "senders that come and send": Shown(
+            _watched(*_through([_ALONE, *(_sends(count) for count in (0, 1, 2))])),
+            ("TypeOK 0: 3", "WindowKept 0: 3"),
+        ),
+        "a sender with too much out": Shown(
+            _watched(*_through([*(_sends(count) for count in (1, 4, 2))])),
+            ("TypeOK 0: 2", "WindowKept 0: 2, broken at 1"),
+        ),
+        "a receiver that comes with too much": Shown(
+            _watched(*_through([_ALONE, *_receives(3)])),
+            ("TypeOK 0: 1", "NothingStale 1: 1", "BoundedBuffers 0: 1, broken at 1"),
+        ),
+        "receivers that change places, of which one is older then": Shown(
+            _watched(Step(_both_receive((B, 3), (C, 5)), _both_receive((C, 4), (B, 6)))),
+            ("TypeOK 0: 1", "NothingStale 1: 1, broken at 1", "BoundedBuffers 0: 1"),
+        ),
+    },
+}
