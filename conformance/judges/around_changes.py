@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.trace.layers.views import other_beginnings
+from raincheck.model.gms.events import Answer, Suspended
 
 from .around_invariants import as_new, asked, noted
-from .planted_invariants import STEPS, Said, Sent, Step, run_of
+from .planted_invariants import STEPS, B, Said, Sent, Step, run_of
 from .planting import Complaints, Shown
 
 _A, _B = ["a", 0], ["b", 0]
@@ -20,6 +21,7 @@ _A, _B = ["a", 0], ["b", 0]
 # ------------------------------------------------------------------------------------- gms
 
 _CHANGED: Final = STEPS["gms"]["Monotone 0"][0]
+_ANSWERS: Final = Suspended((Answer(B, _CHANGED.after.view),))
 
 _ONE: Final = [[1, _A], [_A, _B], []]
 _TWO: Final = [[2, _A], [_A, _B], []]
@@ -93,6 +95,14 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "1 there: [[2, ['a', 0]], [['a', 0]], []]",
                 "1 step: [[[1, ['a', 0]], [['a', 0]], []], [[2, ['a', 0]], [['a', 0]], []]]",
                 "3 there: None",
+            ),
+        ),
+        "the answers of a flush": Shown(
+            noted("gms", _CHANGED._replace(action="Suspended", event=_ANSWERS)),
+            (
+                "1 there: [[2, ['a', 0]], [['a', 0]], []]",
+                "1 step: [[[1, ['a', 0]], [['a', 0]], []], [[2, ['a', 0]], [['a', 0]], []]]",
+                "1 answered: [['b', 0], [[2, ['a', 0]], [['a', 0]], []], []]",
             ),
         ),
         "how often each is asked in a change of views": Shown(
