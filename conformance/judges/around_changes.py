@@ -188,6 +188,17 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ("Contiguous: 2", "NoCreation: 2", "Agreement: 2", "Bounded: 1"),
         ),
     },
+    "bindings.nakack.merging": {
+        "a view that is left, of whose members one has a stream": Shown(
+            noted(
+                "nakack",
+                Step(_MEMBER._replace(members=(B,)), _MEMBER._replace(view=2)),
+                Step(_MEMBER, _MEMBER._replace(view=2, status="left")),
+                merges=True,
+            ),
+            ("1 left: [[1, [['b', 0]]], [2, [['a', 0], ['b', 0]]], [[['b', 0], 0]]]",),
+        ),
+    },
     "bindings.stable.invariants": {
         "a purge of what both have delivered": Shown(
             asked("stable", _DIGESTS, [("b", 2, "a", 3)], said=True), ("OnlyStablePurged: 2",)

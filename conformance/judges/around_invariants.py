@@ -45,11 +45,11 @@ def asked(
     return ask
 
 
-def noted(protocol: str, *steps: Step) -> Callable[[Path], Complaints]:
-    """Ask what a file notes of these steps."""
+def noted(protocol: str, *steps: Step, merges: bool = False) -> Callable[[Path], Complaints]:
+    """Ask what a file notes of these steps; `merges`: one of groups that merge."""
 
     def ask(_: Path) -> Complaints:
-        binding = binding_of(protocol)
+        binding = binding_of(protocol).of_traces(real=merges, merges=merges)
         plan = plan_of(binding)
         assert plan is not None
         watch = Watch(plan, binding.rules(), hash)
