@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from . import (
+    around_changes,
     around_channels,
     around_conversion,
     around_deliveries,
@@ -25,6 +26,7 @@ from .planting import Shown
 from .rules import Source
 
 _ALL: Final = (
+    around_changes.AROUND,
     around_channels.AROUND,
     around_conversion.AROUND,
     around_deliveries.AROUND,

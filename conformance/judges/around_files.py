@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import msgspec
 
+from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace import tracefile
 from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.following.ends import Ends
 from raincheck.conformance.trace.following.initial import initial_local
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.traceparquet import ROWS, write_parquet
@@ -157,6 +160,19 @@ def _begins(*heads: dict[str, Any]) -> Ask:
     return ask
 
 
+def _met(_: Path) -> Complaints:
+    """What channels to three peers are called, of which one came with a view, and one by an event
+    that has the view where the state does not.
+    """
+    nobody: Any = None
+    ends = Ends(binding_of("gms"), ("a", 0), nobody, lambda _: None)
+    ends.meet(SimpleNamespace(view=3, members=[("a", 0), ("b", 0)]))
+    ends.meet(
+        SimpleNamespace(members=[("a", 0), ("b", 0), ("c", 0)]), event=SimpleNamespace(view=5)
+    )
+    return [ends._called("M", ("a", 0, node, 0), incoming=False) for node in "bcd"]
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "trace.tracefile": {
         "an empty line between two records": Shown(
@@ -217,6 +233,9 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         ),
     },
     "trace.following.ends": {
+        "channels, by the views in which their ends came together": Shown(
+            _met, ("M 3", "M 5", "M")
+        ),
         "a message that is not the next one": Shown(
             _followed(_skipped()),
             (

@@ -13,10 +13,10 @@ from typing import Any, Final
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.trace.findings import VIOLATED
 from raincheck.conformance.trace.invariants.judged import evaluated
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.layers.speaks import Statement
-from raincheck.conformance.trace.layers.views import other_beginnings
 
-from .planted_invariants import WHOLE_MERGE, Said, Sent, run_of
+from .planted_invariants import STEPS, WHOLE_MERGE, A, B, Said, Sent, Step, run_of
 from .planting import Complaints, Shown
 
 _A, _B = ["a", 0], ["b", 0]
@@ -43,6 +43,25 @@ def asked(
         ]
 
     return ask
+
+
+def noted(protocol: str, *steps: Step, merges: bool = False) -> Callable[[Path], Complaints]:
+    """Ask what a file notes of these steps; `merges`: one of groups that merge."""
+
+    def ask(_: Path) -> Complaints:
+        binding = binding_of(protocol).of_traces(real=merges, merges=merges)
+        plan = plan_of(binding)
+        assert plan is not None
+        watch = Watch(plan, binding.rules(), hash)
+        watch.take([step.at(index) for index, step in enumerate(steps, 1)])
+        return [f"{said.index} {said.topic}: {said.value}" for said in watch.noted]
+
+    return ask
+
+
+def as_new(value: Any) -> Any:
+    """Return an equal value that is another object."""
+    return type(value)(*value)
 
 
 # ------------------------------------------------------------------------------------ flush
@@ -76,6 +95,9 @@ def _says(index: int, topic: str, value: object) -> Said:
     return ("b", topic, index, value)
 
 
+_IDLE: Final = STEPS["flush"]["TypeOK 0"][0].before
+_STILL: Final = _IDLE._replace(latch=True, blocked="yes", flush=(1, A, 1))
+_SUSPENDS: Final = _IDLE._replace(suspended=True, asked=(1, A, 1), participants=(B,))
 _WITHOUT_A: Final = [2, [_B], True]
 _BOTH: Final = [1, [_A, _B], True]
 _OPEN: Final = ("Still: 2, b.0 is not still for it from its event 6",)
@@ -98,66 +120,23 @@ def _half(left: Sequence[str]) -> list[Said]:
     return [*whole, *((node, "left out", 9, [["a", 1], [other[node]]]) for node in left)]
 
 
-# ------------------------------------------------------------------------------------- gms
-
-_ONE: Final = [[1, _A], [_A, _B], []]
-_TWO: Final = [[2, _A], [_A, _B], []]
-_THERE: Final[list[Said]] = [
-    *((node, "there", 0, _ONE) for node in "ab"),
-    ("a", "step", 3, [_ONE, _TWO]),
-    ("a", "there", 3, _TWO),
-    ("b", "step", 2, [_ONE, _TWO]),
-    ("b", "there", 2, _TWO),
-    ("a", "resume", 5, _TWO),
-]
-_TOLD: Final[list[Sent]] = [("b", 2, "a", 4)]
-
-# ---------------------------------------------------------------------------------- nakack
-
-_ENDS: Final[list[Said]] = [
-    ("a", "sent", 0, 2),
-    ("b", "sent", 0, 1),
-    *((node, "delivered", 0, [who, at]) for node in "ab" for who, at in ((_A, 2), (_B, 1))),
-    ("a", "acked", 0, [_B, 2]),
-    ("b", "acked", 0, [_A, 1]),
-    *((node, "left", 3, [1, [[_A, 1], [_B, 1]]]) for node in "ab"),
-    ("b", "joined", 4, [2, [[_A, 1], [_B, 1]]]),
-]
-
-# ---------------------------------------------------------------------------------- stable
-
-_DIGESTS: Final[list[Said]] = [
-    ("a", "view", 0, [1, [_A, _B], True]),
-    ("a", "digest", 2, [1, [[_A, 2]], [[_A, 2]]]),
-    ("a", "purge", 4, [_A, 2]),
-    ("b", "digest", 2, [1, [[_A, 2]], [[_A, 2]]]),
-    ("b", "digest", 5, [1, [[_A, 3]], [[_A, 3]]]),
-]
-
-# ------------------------------------------------------------------------------------ views
-
-
-_ALONE_OF_BOTH: Final = [2, [_A, _B], True]
-
-
-def _begin(
-    first: object, *also: Said, of_a: object = _BOTH, merges: bool = False
-) -> Callable[[Path], Complaints]:
-    """Let a's file begin in the first view of both and b's in another; which begin apart?"""
-
-    def ask(_: Path) -> Complaints:
-        notes = [("a", "view", 0, of_a), ("b", "view", 0, first), *also]
-        run = run_of("gms", notes, said=True, merges=merges)
-        return [
-            f"{mine.node} begins apart from {other.node}"
-            for mine, other in other_beginnings(run.reports.values())
-        ]
-
-    return ask
-
+_MERGED: Final = STEPS["merge2"]["Monotone 0"][0]
 
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "bindings.flush.invariants": {
+        "who becomes still, and is not any more": Shown(
+            noted(
+                "flush",
+                Step(_IDLE, _STILL),
+                Step(_STILL, _STILL._replace(blocked="no")),
+                Step(_STILL, _STILL._replace(latch=False)),
+            ),
+            ("1 still: [1, ['a', 0], 1]", "2 still: None", "3 still: None"),
+        ),
+        "who suspends the members": Shown(
+            noted("flush", Step(_IDLE, _SUSPENDS), Step(_SUSPENDS, _SUSPENDS._replace(asked=None))),
+            ("1 suspended: [[1, ['a', 0], 1], [['b', 0]]]", "2 suspended: None"),
+        ),
         "who is in a later view is not still any more": Shown(
             _flushed(_says(5, "view", _WITHOUT_A)), ("Still: 1",)
         ),
@@ -207,6 +186,14 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         ),
     },
     "bindings.merge2.invariants": {
+        "a view that is installed, and one that stays": Shown(
+            noted(
+                "merge2",
+                _MERGED,
+                Step(_MERGED.after, _MERGED.after._replace(view=as_new(_MERGED.after.view))),
+            ),
+            ("1 view: [[2, 'a'], ['a', 'b'], ['', 0]]",),
+        ),
         "how often each is asked in a whole merge": Shown(
             asked("merge2", WHOLE_MERGE, [("b", 6, "a", 7)]),
             (
@@ -253,102 +240,6 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         "a coordinator that crashed when it had installed the view": Shown(
             asked("merge2", WHOLE_MERGE, crashed="b"),
             ("OneViewPerId: 4", "OneViewPerMerge: 2", "MembersAreThere: 1", "AllOrNothing: 1"),
-        ),
-    },
-    "bindings.gms.invariants": {
-        "how often each is asked in a change of views": Shown(
-            asked("gms", _THERE, _TOLD),
-            (
-                "SingleSequenceOfViews: 2",
-                "SurvivorsAgree: 4",
-                "OneHistoryPerSide: 2",
-                "NobodyIsLost: 6",
-                "AcksBeforeResume: 1",
-            ),
-        ),
-        "the same where groups merge": Shown(
-            asked("gms", _THERE, _TOLD, merges=True),
-            ("SurvivorsAgree: 4", "OneHistoryPerSide: 2", "AcksBeforeResume: 1"),
-        ),
-        "whoever a leader has suspected it does not await": Shown(
-            asked("gms", [*_THERE, ("a", "suspects", 4, _B)], merges=True),
-            ("SurvivorsAgree: 4", "OneHistoryPerSide: 2"),
-        ),
-        "whoever it suspected before its view it does": Shown(
-            asked("gms", [("a", "suspects", 2, _B), *_THERE], merges=True),
-            (
-                "SurvivorsAgree: 4",
-                "OneHistoryPerSide: 2",
-                "AcksBeforeResume: 1, b.0 installs it by its event 2",
-            ),
-        ),
-        "whoever has answered the leader's flush has the view": Shown(
-            asked("gms", [*_THERE, ("a", "answered", 4, [_B, _TWO, []])], merges=True),
-            ("SurvivorsAgree: 4", "OneHistoryPerSide: 2", "AcksBeforeResume: 1"),
-        ),
-        "an answer of another view does not say so": Shown(
-            asked("gms", [*_THERE, ("a", "answered", 4, [_B, _ONE, []])], merges=True),
-            (
-                "SurvivorsAgree: 4",
-                "OneHistoryPerSide: 2",
-                "AcksBeforeResume: 1, b.0 installs it by its event 2",
-            ),
-        ),
-        "an answer that comes later does not": Shown(
-            asked("gms", [*_THERE, ("a", "answered", 6, [_B, _TWO, []])], merges=True),
-            (
-                "SurvivorsAgree: 4",
-                "OneHistoryPerSide: 2",
-                "AcksBeforeResume: 1, b.0 installs it by its event 2",
-            ),
-        ),
-        "whoever has left is not awaited": Shown(
-            asked("gms", [*_THERE, ("b", "leaves", 6, True)]),
-            (
-                "SingleSequenceOfViews: 2",
-                "SurvivorsAgree: 2",
-                "OneHistoryPerSide: 2",
-                "NobodyIsLost: 3",
-            ),
-        ),
-        "whoever has crashed is not awaited": Shown(
-            asked("gms", _THERE, crashed="b"),
-            (
-                "SingleSequenceOfViews: 2",
-                "SurvivorsAgree: 1",
-                "OneHistoryPerSide: 2",
-                "NobodyIsLost: 1",
-            ),
-        ),
-    },
-    "bindings.nakack.invariants": {
-        "how often each is asked": Shown(
-            asked("nakack", _ENDS),
-            ("Contiguous: 2", "NoCreation: 4", "Agreement: 2", "Bounded: 2"),
-        ),
-        "of whoever crashed it is not known": Shown(
-            asked("nakack", _ENDS, crashed="b"),
-            ("Contiguous: 2", "NoCreation: 2", "Agreement: 2", "Bounded: 1"),
-        ),
-    },
-    "bindings.stable.invariants": {
-        "a purge of what both have delivered": Shown(
-            asked("stable", _DIGESTS, [("b", 2, "a", 3)], said=True), ("OnlyStablePurged: 2",)
-        ),
-        "a purge of which b's digest came later": Shown(
-            asked("stable", _DIGESTS, said=True), ("OnlyStablePurged: 1",)
-        ),
-    },
-    "trace.layers.views": {
-        "two files that begin apart": Shown(_begin(_ALONE_OF_BOTH), ("b begins apart from a",)),
-        "two files that begin in different views of one number": Shown(
-            _begin([1, [_B], True]), ("b begins apart from a",)
-        ),
-        "two groups of one name, whose views have the same numbers": Shown(
-            _begin([1, [_B], True, _B], of_a=[1, [_A], True, _A], merges=True), ()
-        ),
-        "two files, of which one goes through the other's first view": Shown(
-            _begin(_ALONE_OF_BOTH, ("a", "view", 3, _ALONE_OF_BOTH)), ()
         ),
     },
 }

@@ -17,7 +17,7 @@ from raincheck.model.machine.runs import Address
 from raincheck.model.unicast import events
 from raincheck.model.unicast import local as unicast
 
-from .around_invariants import asked
+from .around_invariants import asked, noted
 from .planted_invariants import B, Step
 from .planting import Complaints, Shown
 
@@ -88,20 +88,6 @@ def _both_receive(*ends: tuple[Address, int]) -> unicast.Local:
     )
 
 
-def _noted(step: Step) -> Callable[[Path], Complaints]:
-    """Ask what is noted of a step."""
-
-    def ask(_: Path) -> Complaints:
-        binding = binding_of("unicast")
-        plan = plan_of(binding)
-        assert plan is not None
-        watch = Watch(plan, binding.rules(), hash)
-        watch.take([step.at(1)])
-        return [f"{said.topic}: {said.value}" for said in watch.noted]
-
-    return ask
-
-
 def _both_ends(acked: int, arrived: int) -> unicast.Local:
     """Return a process with both ends of a connection to b."""
     return unicast.Local(
@@ -155,15 +141,17 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ("ReliableFifoUnicast: 0, 1 that it sent", "NothingStale: 0, 1 that it sent"),
         ),
         "what was given up, and how far it had come": Shown(
-            _noted(
+            noted(
+                "unicast",
                 Step(
                     _both_ends(2, 1), unicast.Local("a", connections=1), "Forget", events.Forget(B)
-                )
+                ),
             ),
-            ("acked: ['b.0 0 1', 2, 0]", "arrived: ['b.0 0 1', 1, 0]"),
+            ("1 acked: ['b.0 0 1', 2, 0]", "1 arrived: ['b.0 0 1', 1, 0]"),
         ),
         "what is kept is not given up": Shown(
-            _noted(Step(_both_ends(2, 1), _both_ends(2, 1), "Forget", events.Forget(B))), ()
+            noted("unicast", Step(_both_ends(2, 1), _both_ends(2, 1), "Forget", events.Forget(B))),
+            (),
         ),
         "a receiver that comes with too much": Shown(
             _watched(*_through([_ALONE, *_receives(3)])),
