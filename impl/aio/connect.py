@@ -88,6 +88,8 @@ class ChannelSettings(TypedDict, total=False):
     on_merge: str | None
     order: str | None
     delivery: str | None
+    stability: str | None
+    repair: str | None
     primary: str | None
     expected_votes: int | None
     votes: int | None
@@ -179,6 +181,16 @@ class ChannelConfig:
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same. None: as in `stack`, where it is
     "agreed"."""
+    stability: str | None = None
+    """How members learn what all have delivered, and forget it: "votes", each tells all, again and
+    again; "gossip", a word goes from member to member and gathers it, at a few datagrams for each
+    member however many there are. All members need the same, and their groups do not merge. None:
+    as in `stack`, where it is "votes"."""
+    repair: str | None = None
+    """How members get what they lack: "requests", each asks as soon as it sees a gap; "gossip", it
+    asks the member from which a gossip has come, which spreads the requests of a large group and
+    takes longer; that needs `stability="gossip"`. All members need the same. None: as in `stack`,
+    where it is "requests"."""
     primary: str | None = None
     """Which side of a partition goes on: "majority", the one that has a majority of the last
     primary view; the others deliver nothing until they have merged with it. All members need the
@@ -237,11 +249,6 @@ class ChannelConfig:
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
-        if self.trace is not None and merges.on_merge != "leave":
-            raise ConfigError(
-                f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
-                f"leave one of them out"
-            )
         if self.trace is not None and merges.order != "sequencer":
             raise ConfigError(
                 f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
@@ -267,6 +274,8 @@ class ChannelConfig:
             "on_merge",
             "order",
             "delivery",
+            "stability",
+            "repair",
             "primary",
             "expected_votes",
             "votes",
@@ -301,9 +310,14 @@ class ChannelConfig:
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-        nodes = self.nodes or (address.node,)
-        delivery = config.delivery
-        recorder = sequencer_recorder(self.run, address, nodes, writer, delivery=delivery)
+        recorder = sequencer_recorder(
+            self.run,
+            address,
+            self.nodes or (address.node,),
+            writer,
+            merges=config.on_merge != "leave",
+            delivery=config.delivery,
+        )
         stack = Stack(address, config, seed=seed, secret=token_bytes(32), recorder=recorder)
         return stack, writer
 
