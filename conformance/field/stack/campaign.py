@@ -42,6 +42,13 @@ FULL = {
     ),
 }
 """The options of those that it makes in its larger tiers alone, by name."""
+QUICK = {
+    "total": (
+        *("--members", "3", "--seconds", "2", "--rate", "1000", "--order", "total"),
+        *("--faults", "crash,loss", "--runs", "1"),
+    )
+}
+"""The same in its quick tier."""
 USUAL = {
     "repair": REPAIRS[0],
     "stability": STABILITIES[0],
