@@ -109,14 +109,19 @@ def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None
 
 
 def record_merges(
-    folder: Path, traced: tuple[str, ...], seed: int = 1, *, with_state: bool = False
+    folder: Path,
+    traced: tuple[str, ...],
+    seed: int = 1,
+    *,
+    with_state: bool = False,
+    delivery: str = "agreed",
 ) -> None:
     """Record four members that are cut in halves and in three, and merge each time; b, which comes
     back in between; and those that merge after the leader has died.
 
     `with_state`: a side takes the state of another one.
     """
-    config = StackConfig(on_merge="state" if with_state else "callback")
+    config = StackConfig(on_merge="state" if with_state else "callback", delivery=delivery)
     group = TracedGroup(folder, traced, seed=seed, config=config, with_state=with_state)
 
     def one(names: str) -> None:

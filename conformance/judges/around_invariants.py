@@ -22,7 +22,7 @@ from .planting import Complaints, Shown
 _A, _B = ["a", 0], ["b", 0]
 
 
-def _asked(
+def asked(
     protocol: str, notes: Sequence[Said], messages: Sequence[Sent] = (), **how: Any
 ) -> Callable[[Path], Complaints]:
     """Ask how often each invariant was evaluated on several members, and what breaks it.
@@ -33,7 +33,7 @@ def _asked(
 
     def ask(_: Path) -> Complaints:
         run = run_of(protocol, notes, messages, **how)
-        for (node, _), report in run.reports.items():
+        for (node, _life), report in run.reports.items():
             report.said += [Statement(topic, *rest) for who, topic, *rest in stated if who == node]
         return [
             f"{each.name.partition('.')[2]}: {each.judged['pairs']}"
@@ -51,12 +51,14 @@ _FLUSH: Final = [1, _A, 1]
 _IN_ONE: Final[list[Said]] = [(node, "view", 0, [1, [_A, _B], True]) for node in "ab"]
 
 
-def _flushed(*stated: Said, still: object = None) -> Callable[[Path], Complaints]:
+def _flushed(
+    *stated: Said, still: object = None, merges: bool = True
+) -> Callable[[Path], Complaints]:
     """Let a suspend b for a flush that it does not end, for which b is still up to its event 6.
 
-    They are of groups that merge. What b states then says whether it has gone on without a.
+    What b states then says whether it has gone on without a.
     """
-    return _asked(
+    return asked(
         "flush",
         [
             ("a", "suspended", 3, [_FLUSH, [_B]]),
@@ -66,7 +68,7 @@ def _flushed(*stated: Said, still: object = None) -> Callable[[Path], Complaints
         ],
         [("b", 2, "a", 3)],
         stated=[*_IN_ONE, *stated],
-        merges=True,
+        merges=merges,
     )
 
 
@@ -83,7 +85,7 @@ _OPEN: Final = ("Still: 2, b.0 is not still for it from its event 6",)
 
 def _handed(provider: list[Any], *read: Said) -> Callable[[Path], Complaints]:
     """Let b hand up a chunk of that provider, a having read this."""
-    return _asked("state_transfer", [*read, ("b", "handed", 2, [provider, 1, 1, "x", True])])
+    return asked("state_transfer", [*read, ("b", "handed", 2, [provider, 1, 1, "x", True])])
 
 
 # ----------------------------------------------------------------------------------- merge2
@@ -138,11 +140,14 @@ _DIGESTS: Final[list[Said]] = [
 _ALONE_OF_BOTH: Final = [2, [_A, _B], True]
 
 
-def _begin(first: object, *also: Said) -> Callable[[Path], Complaints]:
+def _begin(
+    first: object, *also: Said, of_a: object = _BOTH, merges: bool = False
+) -> Callable[[Path], Complaints]:
     """Let a's file begin in the first view of both and b's in another; which begin apart?"""
 
     def ask(_: Path) -> Complaints:
-        run = run_of("gms", [("a", "view", 0, _BOTH), ("b", "view", 0, first), *also], said=True)
+        notes = [("a", "view", 0, of_a), ("b", "view", 0, first), *also]
+        run = run_of("gms", notes, said=True, merges=merges)
         return [
             f"{mine.node} begins apart from {other.node}"
             for mine, other in other_beginnings(run.reports.values())
@@ -155,6 +160,12 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
     "bindings.flush.invariants": {
         "who is in a later view is not still any more": Shown(
             _flushed(_says(5, "view", _WITHOUT_A)), ("Still: 1",)
+        ),
+        "a requester that the last view lacks is gone": Shown(
+            _flushed(_says(5, "view", _WITHOUT_A), merges=False), ("Still: 1",)
+        ),
+        "a requester that the last view has is not": Shown(
+            _flushed(_says(5, "view", [2, [_A, _B], True]), merges=False), _OPEN
         ),
         "who is flushed by somebody else is not still for the first": Shown(
             _flushed(still=[1, _B, 1]), ("Still: 1",)
@@ -181,7 +192,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         ),
         "a chunk of a provider without a file": Shown(_handed(["c", 0]), ()),
         "two chunks in order": Shown(
-            _asked(
+            asked(
                 "state_transfer",
                 [
                     (node, topic, at + 1, [peer, 1, at, "x", at == 2])
@@ -197,7 +208,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
     },
     "bindings.merge2.invariants": {
         "how often each is asked in a whole merge": Shown(
-            _asked("merge2", WHOLE_MERGE, [("b", 6, "a", 7)]),
+            asked("merge2", WHOLE_MERGE, [("b", 6, "a", 7)]),
             (
                 "OneViewPerId: 4",
                 "OneViewPerMerge: 2",
@@ -208,11 +219,11 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "a merge that both coordinators left, each without the other": Shown(
-            _asked("merge2", _half(left=["a", "b"])),
+            asked("merge2", _half(left=["a", "b"])),
             ("OneViewPerId: 3", "OneViewPerMerge: 1", "MembersAreThere: 1", "FewMerges: 1"),
         ),
         "a merge that one coordinator has left": Shown(
-            _asked("merge2", _half(left=["b"])),
+            asked("merge2", _half(left=["b"])),
             (
                 "OneViewPerId: 3",
                 "OneViewPerMerge: 1",
@@ -222,7 +233,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "a merge that one coordinator is still in": Shown(
-            _asked("merge2", [*_half(left=[]), ("b", "ends", 9, ["a", 1])]),
+            asked("merge2", [*_half(left=[]), ("b", "ends", 9, ["a", 1])]),
             (
                 "OneViewPerId: 3",
                 "OneViewPerMerge: 1",
@@ -232,21 +243,21 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "a merge in which one was suspected": Shown(
-            _asked("merge2", [*_half(left=[]), ("a", "suspects", 7, [["a", 1], "b"])]),
+            asked("merge2", [*_half(left=[]), ("a", "suspects", 7, [["a", 1], "b"])]),
             ("OneViewPerId: 3", "OneViewPerMerge: 1", "MembersAreThere: 1", "FewMerges: 1"),
         ),
         "a merge in which one crashed": Shown(
-            _asked("merge2", _half(left=[]), crashed="b"),
+            asked("merge2", _half(left=[]), crashed="b"),
             ("OneViewPerId: 3", "OneViewPerMerge: 1", "MembersAreThere: 1"),
         ),
         "a coordinator that crashed when it had installed the view": Shown(
-            _asked("merge2", WHOLE_MERGE, crashed="b"),
+            asked("merge2", WHOLE_MERGE, crashed="b"),
             ("OneViewPerId: 4", "OneViewPerMerge: 2", "MembersAreThere: 1", "AllOrNothing: 1"),
         ),
     },
     "bindings.gms.invariants": {
         "how often each is asked in a change of views": Shown(
-            _asked("gms", _THERE, _TOLD),
+            asked("gms", _THERE, _TOLD),
             (
                 "SingleSequenceOfViews: 2",
                 "SurvivorsAgree: 4",
@@ -256,15 +267,15 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "the same where groups merge": Shown(
-            _asked("gms", _THERE, _TOLD, merges=True),
+            asked("gms", _THERE, _TOLD, merges=True),
             ("SurvivorsAgree: 4", "OneHistoryPerSide: 2", "AcksBeforeResume: 1"),
         ),
         "whoever a leader has suspected it does not await": Shown(
-            _asked("gms", [*_THERE, ("a", "suspects", 4, _B)], merges=True),
+            asked("gms", [*_THERE, ("a", "suspects", 4, _B)], merges=True),
             ("SurvivorsAgree: 4", "OneHistoryPerSide: 2"),
         ),
         "whoever it suspected before its view it does": Shown(
-            _asked("gms", [("a", "suspects", 2, _B), *_THERE], merges=True),
+            asked("gms", [("a", "suspects", 2, _B), *_THERE], merges=True),
             (
                 "SurvivorsAgree: 4",
                 "OneHistoryPerSide: 2",
@@ -272,11 +283,11 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "whoever has answered the leader's flush has the view": Shown(
-            _asked("gms", [*_THERE, ("a", "answered", 4, [_B, _TWO, []])], merges=True),
+            asked("gms", [*_THERE, ("a", "answered", 4, [_B, _TWO, []])], merges=True),
             ("SurvivorsAgree: 4", "OneHistoryPerSide: 2", "AcksBeforeResume: 1"),
         ),
         "an answer of another view does not say so": Shown(
-            _asked("gms", [*_THERE, ("a", "answered", 4, [_B, _ONE, []])], merges=True),
+            asked("gms", [*_THERE, ("a", "answered", 4, [_B, _ONE, []])], merges=True),
             (
                 "SurvivorsAgree: 4",
                 "OneHistoryPerSide: 2",
@@ -284,7 +295,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "an answer that comes later does not": Shown(
-            _asked("gms", [*_THERE, ("a", "answered", 6, [_B, _TWO, []])], merges=True),
+            asked("gms", [*_THERE, ("a", "answered", 6, [_B, _TWO, []])], merges=True),
             (
                 "SurvivorsAgree: 4",
                 "OneHistoryPerSide: 2",
@@ -292,7 +303,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "whoever has left is not awaited": Shown(
-            _asked("gms", [*_THERE, ("b", "leaves", 6, True)]),
+            asked("gms", [*_THERE, ("b", "leaves", 6, True)]),
             (
                 "SingleSequenceOfViews: 2",
                 "SurvivorsAgree: 2",
@@ -301,7 +312,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "whoever has crashed is not awaited": Shown(
-            _asked("gms", _THERE, crashed="b"),
+            asked("gms", _THERE, crashed="b"),
             (
                 "SingleSequenceOfViews: 2",
                 "SurvivorsAgree: 1",
@@ -312,24 +323,30 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
     },
     "bindings.nakack.invariants": {
         "how often each is asked": Shown(
-            _asked("nakack", _ENDS),
+            asked("nakack", _ENDS),
             ("Contiguous: 2", "NoCreation: 4", "Agreement: 2", "Bounded: 2"),
         ),
         "of whoever crashed it is not known": Shown(
-            _asked("nakack", _ENDS, crashed="b"),
+            asked("nakack", _ENDS, crashed="b"),
             ("Contiguous: 2", "NoCreation: 2", "Agreement: 2", "Bounded: 1"),
         ),
     },
     "bindings.stable.invariants": {
         "a purge of what both have delivered": Shown(
-            _asked("stable", _DIGESTS, [("b", 2, "a", 3)], said=True), ("OnlyStablePurged: 2",)
+            asked("stable", _DIGESTS, [("b", 2, "a", 3)], said=True), ("OnlyStablePurged: 2",)
         ),
         "a purge of which b's digest came later": Shown(
-            _asked("stable", _DIGESTS, said=True), ("OnlyStablePurged: 1",)
+            asked("stable", _DIGESTS, said=True), ("OnlyStablePurged: 1",)
         ),
     },
     "trace.layers.views": {
         "two files that begin apart": Shown(_begin(_ALONE_OF_BOTH), ("b begins apart from a",)),
+        "two files that begin in different views of one number": Shown(
+            _begin([1, [_B], True]), ("b begins apart from a",)
+        ),
+        "two groups of one name, whose views have the same numbers": Shown(
+            _begin([1, [_B], True, _B], of_a=[1, [_A], True, _A], merges=True), ()
+        ),
         "two files, of which one goes through the other's first view": Shown(
             _begin(_ALONE_OF_BOTH, ("a", "view", 3, _ALONE_OF_BOTH)), ()
         ),

@@ -14,8 +14,10 @@ from typing import Final
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.model.machine.runs import Address
+from raincheck.model.unicast import events
 from raincheck.model.unicast import local as unicast
 
+from .around_invariants import asked
 from .planted_invariants import B, Step
 from .planting import Complaints, Shown
 
@@ -50,7 +52,7 @@ def _receives(*buffers: int, connection: int = 1) -> list[unicast.Local]:
                     B,
                     unicast.Receiver(
                         connection=connection,
-                        buffer=tuple((place, 1) for place in range(1, kept + 1)),
+                        buffer=tuple((place, (0, 0, 1, 1)) for place in range(1, kept + 1)),
                     ),
                 ),
             ),
@@ -86,6 +88,36 @@ def _both_receive(*ends: tuple[Address, int]) -> unicast.Local:
     )
 
 
+def _noted(step: Step) -> Callable[[Path], Complaints]:
+    """Ask what is noted of a step."""
+
+    def ask(_: Path) -> Complaints:
+        binding = binding_of("unicast")
+        plan = plan_of(binding)
+        assert plan is not None
+        watch = Watch(plan, binding.rules(), hash)
+        watch.take([step.at(1)])
+        return [f"{said.topic}: {said.value}" for said in watch.noted]
+
+    return ask
+
+
+def _both_ends(acked: int, arrived: int) -> unicast.Local:
+    """Return a process with both ends of a connection to b."""
+    return unicast.Local(
+        "a",
+        connections=1,
+        senders=((B, unicast.Sender(1, 2, acked, 2, 0, ((0, 0, 1, 1),) * (2 - acked))),),
+        receivers=((B, unicast.Receiver(1, arrived)),),
+    )
+
+
+def _consumed(crashed: str) -> Callable[[Path], Complaints]:
+    """Let b consume a message more than a's file has, of which one of them has crashed."""
+    messages = {"a": {"sent b.0 0 1": [11]}, "b": {"consumed a.0 0 1": [11, 12]}}
+    return asked("unicast", (), sequences=messages, crashed=crashed)
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "bindings.unicast.invariants": {
         "ends that change in place": Shown(
@@ -114,6 +146,24 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         "a sender with too much out": Shown(
             _watched(*_through([*(_sends(count) for count in (1, 4, 2))])),
             ("TypeOK 0: 2", "WindowKept 0: 2, broken at 1"),
+        ),
+        "what a killed sender's file lacks may have been consumed": Shown(
+            _consumed("a"), ("ReliableFifoUnicast: 2", "NothingStale: 2")
+        ),
+        "what a killed receiver has consumed was sent": Shown(
+            _consumed("b"),
+            ("ReliableFifoUnicast: 0, 1 that it sent", "NothingStale: 0, 1 that it sent"),
+        ),
+        "what was given up, and how far it had come": Shown(
+            _noted(
+                Step(
+                    _both_ends(2, 1), unicast.Local("a", connections=1), "Forget", events.Forget(B)
+                )
+            ),
+            ("acked: ['b.0 0 1', 2, 0]", "arrived: ['b.0 0 1', 1, 0]"),
+        ),
+        "what is kept is not given up": Shown(
+            _noted(Step(_both_ends(2, 1), _both_ends(2, 1), "Forget", events.Forget(B))), ()
         ),
         "a receiver that comes with too much": Shown(
             _watched(*_through([_ALONE, *_receives(3)])),

@@ -45,6 +45,7 @@ from .planting import Complaints, Plant, Planted, sentence
 
 A, B = Address("a", 0), Address("b", 0)
 _A, _B = ["a", 0], ["b", 0]
+_V1, _V2 = [1, [_A, _B]], [2, [_A, _B]]
 
 Said: TypeAlias = tuple[str, str, int, Any]
 """Who notes it, on which topic, at which event, and what."""
@@ -141,6 +142,15 @@ def _plant(
         bad=lambda _: reported(protocol, bad, messages[-1], said=said),
         words=words,
         **how,
+    )
+
+
+def _plant_merging(words: str, good: Sequence[Said], bad: Sequence[Said]) -> Plant:
+    """Plant notes of NAKACK in groups that merge."""
+    return Plant(
+        good=lambda _: reported("nakack", good, merges=True),
+        bad=lambda _: reported("nakack", bad, merges=True),
+        words=words,
     )
 
 
@@ -599,6 +609,18 @@ PLANTED: Final[dict[str, Planted]] = {
             "nakack.Agreement is violated: a.0: [[['a', 0], 4]]",
             [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 4]]])],
             [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 3]]])],
+        ),
+    },
+    "bindings.nakack.merging": {
+        "_alike: …: …": _plant_merging(
+            "nakack.Agreement is violated: a.0: [[['a', 0], 4]]",
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "left", 3, [_V1, _V2, [[_A, 4]]])],
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "left", 3, [_V1, _V2, [[_A, 3]]])],
+        ),
+        "joined_at_the_cut: …: …": _plant_merging(
+            "nakack.Contiguous is violated: a.0: {'a.0': 4}",
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "joined", 1, [_V2, [[_A, 4]]])],
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "joined", 1, [_V2, [[_A, 3]]])],
         ),
     },
     "bindings.gms.promised": {

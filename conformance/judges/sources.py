@@ -35,6 +35,24 @@ SOURCES: Final = (
         flags=frozenset({"far"}),
     ),
     Source(
+        module="trace.sequencer.merging",
+        planted="planted_sequencer_merging",
+        complaints=frozenset({"_found", "Finding"}),
+        builders=frozenset({"_found"}),
+        asides=frozenset({"_needed"}),
+    ),
+    Source(
+        module="trace.sequencer.across",
+        planted="planted_sequencer_merging",
+        complaints=frozenset({"Promise"}),
+        witnesses=frozenset({"_in_a_view"}),
+    ),
+    Source(
+        module="deliveries.sides",
+        planted="planted_sequencer_merging",
+        witnesses=frozenset({"two_sets", "two_orders", "two_views"}),
+    ),
+    Source(
         module="bindings.sequencer.promised",
         planted="planted_members",
         complaints=frozenset({"Finding", "structs.replace"}),
@@ -87,7 +105,8 @@ SOURCES: Final = (
     Source(
         module="bindings.sequencer.views",
         planted="planted_sequencer_views",
-        complaints=_WORDS,
+        complaints=_WORDS | {"_whose"},
+        builders=frozenset({"_whose"}),
     ),
     Source(
         module="bindings.sequencer.records",
@@ -194,6 +213,11 @@ SOURCES: Final = (
         planted="planted_invariants",
         complaints=frozenset({"broken"}),
         asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.nakack.merging",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
     ),
     Source(
         module="bindings.stable.invariants",

@@ -43,6 +43,7 @@ class Args(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_defaults=T
     crc: Natural | None = None
     from_: Address | None = msgspec.field(default=None, name="from")
     members: tuple[Address, ...] | None = None
+    by: Address | None = None
     table: tuple[Entry, ...] | None = None
     digest: tuple[Entry, ...] | None = None
 
@@ -100,11 +101,15 @@ class Changed(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_default
     announced: Natural | UnsetType = UNSET
 
 
-class ViewRecord(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+class ViewRecord(
+    msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
+):
     """A view: its counter and its members in rank order, the coordinator first."""
 
     id: Natural
     members: tuple[Address, ...]
+    by: Address | None = None
+    """Who decided it, in groups that merge: with the number that is its whole id."""
 
 
 class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True, omit_defaults=True):
@@ -192,9 +197,14 @@ def channel_of(message: MessageId) -> tuple[MessageId, int]:
     return message[:-1], int(message[-1])
 
 
+def kind_of(message: MessageId) -> str:
+    """Return the kind of message that an id, or a channel's name, names: its first word."""
+    return str(message[0]).partition(" ")[0]
+
+
 def well_formed(message: MessageId) -> bool:
     """Whether an id has a known kind, its kind's length, and a text or a number in each place."""
-    size = KINDS.get(str(message[0])) if message else None
+    size = KINDS.get(kind_of(message)) if message else None
     if size != len(message):
         return False
     texts = (0, 1, 3) if size == 6 else (0, 1)

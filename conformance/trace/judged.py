@@ -23,7 +23,7 @@ from raincheck.conformance.trace.layers.views import other_beginnings
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
 from .columns import ends_of
-from .events import NEVER_CAME
+from .events import NEVER_CAME, kind_of
 from .findings import (
     HOLDS,
     INCONCLUSIVE,
@@ -246,7 +246,7 @@ def _unsent(
     """Of messages that were received: that nothing shows their sending."""
     sender, receiver = ends_of(channel)
     mine, other = reports[receiver], reports.get(sender)
-    action = promised.arrives.get(msgspec.json.decode(channel)[0], "")
+    action = promised.arrives.get(kind_of(msgspec.json.decode(channel)), "")
     for bad in _counted(each):
         name = _name(channel, bad.number)
         if bad.kind == CONTENTS:

@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from raincheck.impl.messages import Address, Digest, Payloads, Run
+from raincheck.impl.messages import Address, Digest, Payloads, Run, View
 from raincheck.impl.sequencer.core import Sequencer, intervals
 from raincheck.impl.sequencer.events import (
     Deliver,
     Effect,
     Event,
+    Forward,
     InstallView,
     Join,
+    Merge,
     Multicast,
     ReceiveAck,
     ReceiveData,
@@ -47,19 +49,30 @@ def sequencer_recorder(
     """
     constants = {} if delivery == "agreed" else {"Delivery": delivery}
     return Recorder(
-        SequencerForm(), run, me, nodes, write, constants=constants, traced=traced, merges=merges
+        SequencerForm(merges=merges),
+        run,
+        me,
+        nodes,
+        write,
+        constants=constants,
+        traced=traced,
+        merges=merges,
     )
 
 
 class SequencerForm(UsualForm):
     """Describes SEQUENCER's records to the recorder of one core."""
 
-    __slots__ = ("_before",)
+    __slots__ = ("_before", "_merges")
 
     protocol = "sequencer"
 
-    def __init__(self) -> None:
+    def __init__(self, *, merges: bool = False) -> None:
+        """`merges`: views have their whole ids, and FORWARDs are counted in each channel anew when
+        a merge has brought its ends together.
+        """
         self._before: Record = {}
+        self._merges = merges
 
     def ordered(self, common: Record) -> Record:
         """The protocol second, as in `conformance/trace/events.py`."""
@@ -91,6 +104,8 @@ class SequencerForm(UsualForm):
         """A founder's first view, null for who joins; what earlier lives of the node have sent."""
         joining = core.status == "joining"
         initial = None if joining else {"id": core.view, "members": core.members}
+        if self._merges and initial is not None:
+            initial["by"] = core.members[0]
         return {"initial": initial, "said": core.said}
 
     def stamp(self, core: Sequencer) -> Record:
@@ -114,11 +129,12 @@ class SequencerForm(UsualForm):
             case ReceiveAck(sender, place) | ReceiveSafe(sender, place):
                 return {"from": sender, "position": place}
             case InstallView(view):
-                return {"view": view.id.counter, "members": view.members}
+                return self._view(view)
+            case Merge(view, table, digest):
+                return self._view(view) | {"table": _rows(table), "digest": _digest(digest)}
             case Join(_, rsp):
                 return {
-                    "view": rsp.view.id.counter,
-                    "members": rsp.view.members,
+                    **self._view(rsp.view),
                     "table": _rows(rsp.table),
                     "digest": _digest(rsp.digest),
                 }
@@ -130,12 +146,21 @@ class SequencerForm(UsualForm):
                     return {"messages": _run(data.messages)}
         return {}
 
+    def _view(self, view: View) -> Record:
+        by = {"by": view.id.coordinator} if self._merges else {}
+        return {"view": view.id.counter, "members": view.members, **by}
+
+    def _forward(self, other: Address, forward: Forward, content: Record) -> Parcel:
+        size = forward.messages.size
+        place = None if self._merges else forward.position
+        return Parcel("FORWARD", other, content, "FORWARD", place, size)
+
     def sent(self, effect: Effect) -> Iterable[Parcel]:
         """At most one message, with its place in the channel; of a JOIN_RSP it is the view."""
         match effect:
             case SendForward(to, forward):
                 content = _content(forward.view, forward.messages, forward.payloads)
-                return (Parcel("FORWARD", to, content, "FORWARD", forward.position),)
+                return (self._forward(to, forward, content),)
             case Multicast(data):
                 content = _content(data.view, data.messages, data.payloads)
                 return (Parcel("DATA", None, content, "DATA", data.position),)
@@ -153,7 +178,7 @@ class SequencerForm(UsualForm):
         """The message's name as it was when sent; `args` has its content."""
         match event:
             case ReceiveForward(sender, forward):
-                return Parcel("FORWARD", sender, {}, "FORWARD", forward.position)
+                return self._forward(sender, forward, {})
             case ReceiveData(coordinator, data):
                 return Parcel("DATA", coordinator, {}, "DATA", data.position, to_all=True)
             case Join(coordinator, rsp):

@@ -73,11 +73,9 @@ from .layer import Ground, Layer
 from .merge_groups import PAUSE, Coordinators, FoundGroups
 from .passing import AtCut, Found, InstallMerged, Joined, Merging, SideInstalled
 from .passing import Install as Installing
+from .primary_layer import FORMER
 from .reports import Dropped
 from .timers import NEVER
-
-_BYTES = 450
-"""As many bytes of a message of a merge may belong to one member."""
 
 
 def _plain(view: View, merge: MergeId | None = None) -> CoreView:
@@ -160,10 +158,9 @@ class Merge2Layer(Layer):
         free = self.core.stage == "idle" and self.core.coordinates and not self._stands
         if not free or self.membership.gone:
             return
-        most = self.config.max_bundle // _BYTES
-        everybody = len(ours) + sum(len(group.view.members) for group in others.values())
-        if others and everybody > most:
-            detail = f"{everybody} members are too many to merge, at most {most} are not"
+        sides = [ours, *(group.view.members for group in others.values())]
+        detail = checks.too_many(sides, 0 if self.config.primary is None else FORMER)
+        if others and detail:
             place = others[min(others)].place
             self.indications.append(Dropped("merge_refused", place, detail, 1))
         elif others and self.me < min(others):

@@ -24,6 +24,7 @@ from raincheck.impl.sequencer.events import (
     Join,
     JoinRsp,
     Leave,
+    Merge,
     Multicast,
     ReceiveData,
     ReceiveForward,
@@ -82,8 +83,6 @@ class SequencerLayer(OrderLayer):
         sides = strangers(placed, self.me)
         if not sides:
             return self.core.handle(InstallView(placed.view))
-        # All know the cut already: nobody waits for JOIN_RSP.
-        event = InstallView(placed.view._replace(joiners=()))
         table = known(placed, self.me)
         mine = dict(table).get(self.me, 0)
         for run, payloads in list(self.core.forward_table):
@@ -91,7 +90,8 @@ class SequencerLayer(OrderLayer):
                 count = min(run.last, mine) + 1 - run.first
                 self.above.up(Skipped(payloads.part(0, count)), now)
         digest = Digest(tuple(entry for side in sides for entry in side.digest.entries))
-        return self.core.merge(event, table, digest, max(side.clock for side in sides))
+        clock = max(side.clock for side in sides)
+        return self.core.handle(Merge(placed.view, table, digest, clock))
 
     def _pass_ordered(self, bundle: Bundle, now: float) -> None:
         """Hand a DATA to SEQUENCER."""

@@ -497,6 +497,17 @@ class Stack:
         return not self._group.flush.quiet
 
     @property
+    def needs_view(self) -> str:
+        """Why what this member has sent is delivered in the next view only; "" if it need not be.
+
+        Whoever sequences it is gone, as far as is known, or with safe delivery any member is.
+        """
+        membership = self._membership
+        needed = membership.members if self.config.delivery == "safe" else membership.members[:1]
+        gone = [who for who in needed if who in membership.suspected or who in membership.gone]
+        return f"{gone[0]} is gone, which this view needs for it" if gone else ""
+
+    @property
     def pending(self) -> int:
         """Messages sent and not yet delivered to this member itself."""
         return len(self._buffer) + len(self._unordered) + self._group.pending

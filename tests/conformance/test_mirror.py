@@ -29,6 +29,7 @@ from raincheck.conformance.verbs.check import Checker
 from raincheck.conformance.verbs.mirror import (
     Case,
     Comparer,
+    Twins,
     add_arguments,
     machine_of,
     mirror_case,
@@ -187,6 +188,58 @@ def test_the_models_invariants_say_what_the_catalog_says(
     assert result.verdict == verdict
     assert detail in result.detail
     assert result.figures["invariants"] == ["OneNote"]
+
+
+@pytest.mark.parametrize(
+    ("holds", "verdict"), [(lambda _: True, "holds"), (lambda state: not state[3], "violated")]
+)
+def test_twins_have_one_graph_and_each_its_own_invariants(tmp_path, holds, verdict):
+    def no_dump(*_):
+        pytest.fail("TLC was asked again")
+
+    asked = CASE.asked.instead(CFG.read_text() + "INVARIANT OneNote\n")
+    twin = Case("twin", "token", CASE.module, asked)
+    machine = Token(invariants={"OneNote": holds})
+    twins = Twins()
+
+    first = mirrored(machine, tmp_path, twins=twins)
+    second = mirror_case(twin, machine, tmp_path, dump=no_dump, twins=twins)
+
+    assert (first.verdict, second.verdict) == ("holds", verdict)
+    assert second.figures["same_graph_as"] == "token"
+    alike = ("states", "edges", "tlc_states", "tlc_edges", "depth", "actions")
+    assert [second.figures[name] for name in alike] == [first.figures[name] for name in alike]
+
+
+def test_a_graph_that_differs_is_no_twins(tmp_path):
+    twins = Twins()
+
+    assert mirrored(Token(limit=2), tmp_path, twins=twins).verdict == "violated"
+    assert mirrored(Token(), tmp_path, twins=twins).verdict == "holds"
+    assert twins.name == "token"
+
+
+def test_the_verb_compares_twins_once(tmp_path, monkeypatch):
+    from raincheck.conformance.verbs import mirror
+
+    dumps = []
+
+    def dump(_self, *given):
+        dumps.append(given)
+        return golden(*given)
+
+    other = CASE.asked.instead(f"{CFG.read_text()}INVARIANT OneNote\n")
+    cases = [CASE, replace(CASE, name="twin", asked=other, expected="OneNote")]
+    monkeypatch.setattr(mirror.Comparer, "dump", dump)
+    never = {"OneNote": lambda state: not state[3]}
+    monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(invariants=never))
+    monkeypatch.setattr(mirror, "_chosen", lambda _: cases)
+
+    outcome = run(arguments(tmp_path, "token", "twin"), Ui(quiet=True))
+
+    assert [result.verdict for result in outcome.results] == ["holds", "holds"]
+    assert [result.figures.get("same_graph_as") for result in outcome.results] == [None, "token"]
+    assert len(dumps) == 1
 
 
 def test_an_invariant_that_the_model_lacks_is_noticed(tmp_path):

@@ -14,6 +14,7 @@ from raincheck.impl.merge2.events import MergeId
 from raincheck.impl.messages import Address, MergeView, View, ViewId
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack import merge_checks
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.merge2_layer import Merge2Layer
 from raincheck.impl.stack.passing import Merging
@@ -345,15 +346,21 @@ def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int, order
     check(group)
 
 
-def test_groups_that_are_too_large_together_stay_apart_and_say_so() -> None:
-    group = Simulator(1, config=StackConfig(on_merge="callback", max_bundle=2048))
+def test_groups_that_are_too_large_together_stay_apart_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(merge_checks, "LARGEST", 1800)
+    group = Simulator(1, config=MERGING)
     group.start("a", "b", "c", "d", "e", founders=True)
     group.run(0.3)
     split(group, "ab", "cde")
     group.heal()
     group.run(5.0)
     said = {report.detail for report in group["a"].dropped}
-    assert said == {"5 members are too many to merge, at most 4 are not"}
+    assert said == {
+        "5 members are too many to merge: with their names, places and digests they take up to "
+        "1840 bytes, and 1800 go into a datagram"
+    }
     assert group.in_one_view(*"ab")
     assert group.in_one_view(*"cde")
 

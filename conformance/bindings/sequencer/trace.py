@@ -35,11 +35,10 @@ _VIEW, _FORWARD_TABLE, _RESEND = (
 class SequencerTrace(ViewFollower):
     """Follows the trace of one (node, incarnation), event by event."""
 
-    __slots__ = ("_table", "_table_rows", "lives", "steps")
+    __slots__ = ("_table", "_table_rows", "steps")
 
     def __init__(self, header: Header, summary: Summary, rows: Rows, columns: Columns) -> None:
         super().__init__(header, summary, rows, columns)
-        self.lives: dict[str, int] = {}
         self._table: handlers.Table = ()
         self._table_rows: list[Entry] = []
         self.steps: dict[str, Callable[[Event], Wrong | None]] = {
@@ -53,6 +52,8 @@ class SequencerTrace(ViewFollower):
             "Stop": lambda event: self._end(event, handlers.stop(self.rules, self.me)),
             "Crash": lambda event: self._end(event, handlers.crash(self.me)),
         }
+        if header.merges:
+            self.steps["Merge"] = self._merge
 
     def _receive_data(self, event: Event) -> Wrong | None:
         """The hot path: most events of a trace are of this kind."""
@@ -205,9 +206,10 @@ class SequencerTrace(ViewFollower):
             return lacking(event, "received, args.messages, args.view")
         reader = self.channels.forwards.get(received[:-1])
         if reader is None:
-            wanted = received[3:5] == self.plain and received[0] == "FORWARD"
+            called = self._forwarding(received)
+            wanted = received[3:5] == self.plain and received[0] == called
             if not (well_formed(received) and wanted):
-                return differs("received", ["FORWARD", "from", 0, *self.plain, 0], received)
+                return differs("received", [called, "from", 0, *self.plain, 0], received)
             reader = self.channels.forward(received[:-1])
             life = self.lives.get(reader.node, 0)
             if life > reader.life:

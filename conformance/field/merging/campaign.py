@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "raincheck run merging",
         f"a group of {LEAST} to {MOST_MEMBERS} founders (default: {MEMBERS}) that is cut and "
         f"merges; --faults: {', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); "
-        f"--rate: messages per second and member (default: {RATE:g})",
+        f"--rate: messages per second and member (default: {RATE:g}); --delivery: as of the stack, "
+        f"but the uniform promises are not judged, which no partition keeps",
     )
     group.add_argument(
         "--on-merge", choices=POLICIES, default=POLICIES[0],

@@ -199,7 +199,7 @@ async def _run(args: argparse.Namespace) -> None:
         delivery=args.delivery,
         primary=args.primary or None,
         expected_votes=args.expected_votes if args.primary else None,
-        primary_timeout=PATIENCE,
+        primary_timeout=PATIENCE if args.primary else None,
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
         traces=args.traces,
         nodes=tuple(args.nodes.split(",")),
