@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,8 +92,7 @@ def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
         found.append(Plan(name, words, traced=bool(getattr(module, "TRACED", True))))
         more: Mapping[str, tuple[str, ...]] = {} if quick else getattr(module, "FULL", {})
-        untraced: Collection[str] = getattr(module, "UNTRACED", ())
         for kind, options in more.items():
             words = ("run", each.name, *options, "--runs", str(runs), *seeded)
-            found.append(Plan(f"{name}-{kind}", words, traced=kind not in untraced))
+            found.append(Plan(f"{name}-{kind}", words))
     return found

@@ -289,7 +289,7 @@ class Arrivals:
             self._outbox.send_to(hint, endpoint)
 
     def _on_join_hint(self, hint: JoinHint, endpoint: Endpoint, now: float) -> None:
-        if self._status == "member":
+        if self._membership.running:
             if not self._merges.takes_cookie(hint, endpoint):
                 self._group.others.handle_hint(hint, endpoint)
         elif self._is_answer(hint, endpoint, now):

@@ -12,8 +12,8 @@ from raincheck.impl.networks import inside
 
 Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 
-PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
-"""From the bottom to the top."""
+ORDERS = ("sequencer", "total")
+"""The protocols that give messages one order."""
 
 MERGES = ("leave", "callback", "state")
 """What may become of two groups that meet."""
@@ -65,6 +65,9 @@ class StackConfig:
     one of the two gives way, and its members leave; "callback", they merge, and the application
     sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
     one that does. All members need the same."""
+    order: str = "sequencer"
+    """The protocol that gives messages one order: "sequencer" or "total". All members need the
+    same."""
     delivery: str = "agreed"
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
@@ -92,7 +95,8 @@ class StackConfig:
     sums: bool = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
     max_bundle: int = 60_000
-    """The most bytes of one datagram. A message that does not fit goes in fragments."""
+    """The most bytes of one datagram with messages; one that does not fit goes in fragments. What
+    the protocols say of a whole group has up to 60,000 bytes, however small this is."""
     max_message: int = 128 << 20
     """The most bytes of one message. A member keeps at most twice as many of each sender until
     their last fragments have come."""
@@ -167,7 +171,8 @@ class StackConfig:
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
-        words = [PROTOCOLS, sizes, f"on_merge={self.on_merge}", *self._primacy()]
+        protocols = f"UNICAST/NAKACK/STABLE/GMS/FLUSH/{self.order.upper()}/FRAG"
+        words = [protocols, sizes, f"on_merge={self.on_merge}", *self._primacy()]
         return " ".join([*words, f"delivery={self.delivery}"])
 
     @property
@@ -176,7 +181,14 @@ class StackConfig:
         if self.on_merge == "leave":
             return self.on_merge
         safe = [] if self.delivery == DELIVERIES[0] else [f"delivery={self.delivery}"]
-        return " ".join([self.on_merge, *self._primacy(), *safe])
+        order = [] if self.order == ORDERS[0] else [f"order={self.order}"]
+        return " ".join([self.on_merge, *self._primacy(), *safe, *order, *self._sizes()])
+
+    def _sizes(self) -> list[str]:
+        """Return the sizes that all members need alike, as far as they are not the defaults."""
+        defaults = {"max_bundle": 60_000, "max_message": 128 << 20}
+        sizes = {name: getattr(self, name) for name in defaults}
+        return [f"{name}={size}" for name, size in sizes.items() if size != defaults[name]]
 
     def _primacy(self) -> list[str]:
         """Return what members must have in common to know which view is primary."""
@@ -225,6 +237,7 @@ class StackConfig:
                     f"{what} virtual synchrony, which open_latch_after gives up; "
                     f"leave one of them out"
                 )
+        self._check_order()
         self._check_primary()
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
@@ -263,6 +276,35 @@ class StackConfig:
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
                 f"({self.heartbeat}), or every late sign of life is a suspicion"
             )
+
+    def _check_order(self) -> None:
+        if self.order not in ORDERS:
+            raise ConfigError(
+                f"order is {self.order!r}; choose one of {', '.join(map(repr, ORDERS))}"
+            )
+        if self.order != "total":
+            return
+        for offered, what, why in (
+            (
+                self.delivery == "agreed",
+                f"delivery={self.delivery!r}",
+                "its sequencer delivers at once",
+            ),
+            (
+                self.primary is None,
+                f"primary={self.primary!r}",
+                "it keeps no table of former members",
+            ),
+            (
+                self.open_latch_after is None,
+                "open_latch_after",
+                "it rests on virtual synchrony",
+            ),
+        ):
+            if not offered:
+                raise ConfigError(
+                    f"order='total' does not go with {what}, for {why}; leave one of them out"
+                )
 
     def _check_primary(self) -> None:
         for name in ("expected_votes", "votes"):

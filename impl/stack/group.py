@@ -24,10 +24,10 @@ from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
 from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
+from .ordering import order_layer
 from .other_groups import OtherGroups
 from .passing import Found
 from .primary_layer import primary_layer
-from .safe_layer import sequencer_layer
 from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
 from .unicast_layer import UnicastLayer
@@ -48,7 +48,7 @@ LAYERS: Kinds = (
     GmsLayer,
     FlushLayer,
     primary_layer,
-    sequencer_layer,
+    order_layer,
     Merge2Layer,
     FragLayer,
     StateTransferLayer,

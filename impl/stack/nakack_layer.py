@@ -27,6 +27,7 @@ from raincheck.impl.nakack.events import (
     HeardOf,
     InstallView,
     Join,
+    Merge,
     Multicast,
     Purge,
     ReceiveAlive,
@@ -123,6 +124,10 @@ class NakackLayer(Layer):
     def may_multicast(self) -> bool:
         """Whether the windows allow another multicast."""
         return self.core.open and self.sending.has_room()
+
+    def multicast_room(self) -> int:
+        """How many more bundles of any size the windows allow."""
+        return min(self.core.room, self.sending.room())
 
     @property
     def drained(self) -> bool:
@@ -261,11 +266,12 @@ class NakackLayer(Layer):
 
         Of a merged view, `sides` are the others, whose streams are read from their cuts.
         """
-        core, event = self.core, InstallView(view.id.counter, view.members, view.joiners)
+        core, at = self.core, (view.id.counter, view.members, view.joiners)
         if sides:
-            core.merge(event, Digest(tuple(at for side in sides for at in side.bundles.entries)))
+            cuts = Digest(tuple(entry for side in sides for entry in side.bundles.entries))
+            core.handle(Merge(*at, cuts))
         else:
-            core.handle(event)
+            core.handle(InstallView(*at))
         self.sending.acknowledged()
         self._read(view)
         if core.lagging():

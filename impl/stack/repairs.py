@@ -1,4 +1,4 @@
-"""The repairs of the layers below SEQUENCER, so that a test can undo any of them. Not public."""
+"""The repairs of the layers beside SEQUENCER, so that a test can undo any of them. Not public."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from raincheck.impl.nakack import streams
 from raincheck.impl.primary import decision as primary
 from raincheck.impl.stable import core as stable
 from raincheck.impl.state_transfer import core as state_transfer
+from raincheck.impl.total import core as total
 from raincheck.impl.unicast import ends as unicast_ends
 
 
@@ -26,3 +27,4 @@ class LayerRepairs:
     frag: frag.Repairs = field(default_factory=frag.Repairs)
     state: state_transfer.Repairs = field(default_factory=state_transfer.Repairs)
     primary: primary.Repairs = field(default_factory=primary.Repairs)
+    total: total.Repairs = field(default_factory=total.Repairs)

@@ -21,9 +21,9 @@ ADVERSARY = {"Forge", "Corrupt"}
 SAFE = {"Acknowledge", "ReceiveAck", "Announce", "ReceiveSafe"}
 """SEQUENCER's actions of safe delivery."""
 
-NOT_RECORDED = {"Restart", "Stabilise"} | SAFE
-"""The trace of a life that begins is a new file, whose header says so. Stabilise and safe delivery
-are of designs that no stack has.
+NOT_RECORDED = {"Restart", "Stabilise"}
+"""The trace of a life that begins is a new file, whose header says so. Stabilise is of a design
+that no stack has.
 """
 
 OWN_TRACES = {"Sequencer"}
@@ -32,7 +32,10 @@ OWN_TRACES = {"Sequencer"}
 
 WAITS = {
     "docs/stack.md": ("impl/stack", "impl/flush", "impl/state_transfer"),
-    "docs/ring.md": ("impl/ring/waits.py",),
+    "docs/ring.md": (
+        "impl/ring/waits.py",
+        "impl/ring/starter.py",
+    ),
 }
 """The pages that list for what a member waits, and the code that says so."""
 

@@ -7,6 +7,7 @@ without a key: it may make others wait, or have them excluded, but ends nobody w
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from random import Random
 from typing import NamedTuple
@@ -80,10 +81,17 @@ def hostile(lots: Random, times: int) -> Iterator[Hostile]:
 # ------------------------------------------------------------------ a group that is attacked
 
 
-def group_of_every_status(delivery: str = "agreed") -> Simulator:
+ORDERS = {
+    "agreed": StackConfig(),
+    "safe": StackConfig(delivery="safe"),
+    "total": StackConfig(order="total"),
+}
+
+
+def group_of_every_status(order: str = "agreed") -> Simulator:
     """Three members, a fourth that is joining, and short times."""
-    config = StackConfig(
-        join_timeout=0.5, flush_timeout=1.0, suspect_after=0.5, retain_window=16, delivery=delivery
+    config = replace(
+        ORDERS[order], join_timeout=0.5, flush_timeout=1.0, suspect_after=0.5, retain_window=16
     )
     group = Simulator(1, config=config)
     group.start(*NAMES, founders=True)
@@ -108,9 +116,9 @@ def size_of(group: Simulator, name: str) -> list[int]:
     ]
 
 
-def attack_by_strangers(lots: Random, times: int, delivery: str = "agreed") -> None:
+def attack_by_strangers(lots: Random, times: int, order: str = "agreed") -> None:
     """A group in which one joins and one leaves hears strangers all the time."""
-    group = group_of_every_status(delivery)
+    group = group_of_every_status(order)
     for number, (to, data) in enumerate(hostile(lots, times)):
         group.inject(to, data, (EVIL[0], EVIL[1] + number % 5))
         if number % 8 == 0:
@@ -128,14 +136,14 @@ def attack_by_strangers(lots: Random, times: int, delivery: str = "agreed") -> N
     assert [node.left for node in group.nodes.values()] == [None, None, "", None]
     assert [len(group[name].views) for name in "abcd"] == [3, 3, 2, 2]
     assert [group[name].messages for name in "abcd"] == [4, 4, 3, 1]
-    check(logs(group), uniform=delivery == "safe")
+    check(logs(group), uniform=order == "safe")
     check_quiet(group)
     assert all(size < 100 for name in "abd" for size in size_of(group, name))
 
 
-def attack_by_members(lots: Random, times: int, delivery: str = "agreed") -> None:
+def attack_by_members(lots: Random, times: int, order: str = "agreed") -> None:
     """What comes from members' endpoints is believed, but nobody ends with a false guard."""
-    group = group_of_every_status(delivery)
+    group = group_of_every_status(order)
     for number, (to, data) in enumerate(hostile(lots, times)):
         try:
             source = CODEC.decode(data).header.source.node
@@ -154,27 +162,27 @@ def attack_by_members(lots: Random, times: int, delivery: str = "agreed") -> Non
 
 
 LOTS = st.randoms(use_true_random=False)
-DELIVERIES = st.sampled_from(["agreed", "safe"])
+KINDS = st.sampled_from(sorted(ORDERS))
 
 
 @settings(max_examples=10, deadline=None)
-@given(LOTS, DELIVERIES)
-def test_a_group_goes_on_whatever_strangers_send(lots: Random, delivery: str) -> None:
-    attack_by_strangers(lots, 40, delivery)
+@given(LOTS, KINDS)
+def test_a_group_goes_on_whatever_strangers_send(lots: Random, order: str) -> None:
+    attack_by_strangers(lots, 40, order)
 
 
 @settings(max_examples=20, deadline=None)
-@given(LOTS, DELIVERIES)
+@given(LOTS, KINDS)
 def test_no_datagram_from_a_members_endpoint_ends_anybody_by_a_false_guard(
-    lots: Random, delivery: str
+    lots: Random, order: str
 ) -> None:
-    attack_by_members(lots, 60, delivery)
+    attack_by_members(lots, 60, order)
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_datagrams_end_nobody() -> None:
     for seed in range(100):
         print("seed", seed)
-        delivery = ("agreed", "safe")[seed % 2]
-        attack_by_strangers(Random(seed), 250, delivery)
-        attack_by_members(Random(seed), 500, delivery)
+        order = sorted(ORDERS)[seed % len(ORDERS)]
+        attack_by_strangers(Random(seed), 250, order)
+        attack_by_members(Random(seed), 500, order)

@@ -25,7 +25,7 @@ from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
-from raincheck.impl.stack.config import DELIVERIES, StackConfig
+from raincheck.impl.stack.config import DELIVERIES, ORDERS, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
@@ -71,7 +71,13 @@ class TracedConfig(ChannelConfig):
             self.writers.append(writer)
             merges = self._protocols().on_merge != "leave"
             recorder = sequencer_recorder(
-                self.run, address, self.nodes, writer, self.traced, merges=merges
+                self.run,
+                address,
+                self.nodes,
+                writer,
+                self.traced,
+                merges=merges,
+                delivery=self._protocols().delivery,
             )
         config = await self.stack_config(transport)
         seed = self.seed or 0
@@ -128,6 +134,7 @@ def parser(module: str = "raincheck.conformance.field.stack.node") -> argparse.A
     add("--deliveries", type=Path, required=True, metavar="DIR")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
     add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
+    add("--order", choices=ORDERS, default="sequencer", help="the protocol that orders messages")
     add("--delivery", choices=DELIVERIES, default="agreed", help="when messages are delivered")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
@@ -164,7 +171,7 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         incarnation=args.incarnation,
         transport=args.transport,
         bind=args.bind,
-        group=args.group,
+        group=args.group if args.transport == "multicast" else None,
         initial_hosts=peers,
         timeout=args.join_timeout,
         leave_timeout=args.leave_timeout,
@@ -180,14 +187,14 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         get_state=everything.get_state,
         set_state=everything.set_state,
         on_call=talk.answer,
+        order=args.order,
         delivery=args.delivery,
     )
 
 
 def _traced(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the protocols that are traced; SEQUENCER's records cannot say what is held."""
-    first = (SEQUENCER,) if args.delivery == "agreed" else ()
-    return (*first, *TRACED, *(name for name in args.heavy.split(",") if name))
+    """Return the protocols that are traced."""
+    return (args.order, *TRACED, *(name for name in args.heavy.split(",") if name))
 
 
 async def _run(args: argparse.Namespace) -> None:
