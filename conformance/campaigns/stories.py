@@ -31,6 +31,8 @@ class Story:
         members: int | None = None,
         *,
         delivery: str = "agreed",
+        stability: str = "votes",
+        repair: str = "requests",
         order: str = "sequencer",
     ) -> None:
         self.lots = lots = random.Random(f"{seed} {trouble}")
@@ -46,6 +48,8 @@ class Story:
             unicast_window=lots.choice([8, 64]),
             multicast_window=lots.choice([8, 64]),
             delivery=delivery,
+            stability=stability,
+            repair=repair,
             order=order,
         )
         self.delivery = delivery
@@ -345,6 +349,8 @@ def campaign(
     *,
     enough: int | None = None,
     delivery: str = "agreed",
+    stability: str = "votes",
+    repair: str = "requests",
     order: str = "sequencer",
 ) -> dict[int, str]:
     """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
@@ -352,7 +358,9 @@ def campaign(
     for seed in seeds:
         if len(broken) == enough:
             break
-        story = Story(seed, trouble, delivery=delivery, order=order)
+        story = Story(
+            seed, trouble, delivery=delivery, order=order, stability=stability, repair=repair
+        )
         change(story)
         try:
             story.tell()

@@ -88,6 +88,8 @@ class ChannelSettings(TypedDict, total=False):
     on_merge: str | None
     order: str | None
     delivery: str | None
+    stability: str | None
+    repair: str | None
     primary: str | None
     expected_votes: int | None
     votes: int | None
@@ -179,6 +181,16 @@ class ChannelConfig:
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same. None: as in `stack`, where it is
     "agreed"."""
+    stability: str | None = None
+    """How members learn what all have delivered, and forget it: "votes", each tells all, again and
+    again; "gossip", a word goes from member to member and gathers it, at a few datagrams for each
+    member however many there are. All members need the same, and their groups do not merge. None:
+    as in `stack`, where it is "votes"."""
+    repair: str | None = None
+    """How members get what they lack: "requests", each asks as soon as it sees a gap; "gossip", it
+    asks the member from which a gossip has come, which spreads the requests of a large group and
+    takes longer; that needs `stability="gossip"`. All members need the same. None: as in `stack`,
+    where it is "requests"."""
     primary: str | None = None
     """Which side of a partition goes on: "majority", the one that has a majority of the last
     primary view; the others deliver nothing until they have merged with it. All members need the
@@ -262,6 +274,8 @@ class ChannelConfig:
             "on_merge",
             "order",
             "delivery",
+            "stability",
+            "repair",
             "primary",
             "expected_votes",
             "votes",

@@ -20,6 +20,10 @@ MERGES = ("leave", "callback", "state")
 
 DELIVERIES = ("agreed", "safe")
 """When a message in the order of all is delivered."""
+STABILITIES = ("votes", "gossip")
+"""How members learn what all have delivered."""
+REPAIRS = ("requests", "gossip")
+"""How members get what they lack."""
 MOST_VOTES = 1_000_000
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -36,6 +40,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "retransmit_max": 2.0,
         "nak_delay": 0.05,
         "stable_delay": 0.1,
+        "gossip_delay": 0.2,
+        "desired_avg_gossip": 1.0,
     },
 }
 """Settings that go together; all members of a group should have those of one name.
@@ -72,6 +78,16 @@ class StackConfig:
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same."""
+    stability: str = "votes"
+    """How members learn what all have delivered, which nobody needs to keep: "votes", each tells
+    all what it has delivered, again and again (STABLE); "gossip", a word goes from member to member
+    and gathers it (PBCAST), so that a round costs each member a few datagrams however many there
+    are. All members need the same; groups with "gossip" do not merge."""
+    repair: str = "requests"
+    """How members get what they lack: "requests", each asks whom it lacks it from as soon as it
+    sees a gap (NAKACK); "gossip", when a gossip comes by, it asks the member from which that has
+    come (PBCAST), which spreads the requests of a large group and takes longer. "gossip" needs
+    `stability="gossip"`. All members need the same."""
     primary: str | None = None
     """Which side of a partition goes on: None, each for itself; "majority", the one whose view is
     primary, and nobody else delivers anything. All members need the same, and the same
@@ -153,6 +169,18 @@ class StackConfig:
     stable_delay: float = 0.01
     """The longest random delay before a member multicasts STABILITY."""
 
+    desired_avg_gossip: float = 0.2
+    """With gossip: mean time between two gossips that members of the group begin, however many they
+    are, while there is something to collect."""
+    gossip_interval: float = 0.0
+    """With gossip: mean time between two gossips that this member begins; 0 takes
+    `desired_avg_gossip` times the members."""
+    gossip_fanout: int = 2
+    """With gossip: to how many members of those that have not seen a gossip a copy of it goes."""
+    gossip_delay: float = 0.02
+    """With gossip: the longest random time before a member sends a gossip again, so that one copy
+    covers what several have brought."""
+
     heartbeat: float = 0.1
     """Time between two signs of life to those members that watch this one."""
     suspect_after: float = 1.0
@@ -173,7 +201,8 @@ class StackConfig:
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
         protocols = f"UNICAST/NAKACK/STABLE/GMS/FLUSH/{self.order.upper()}/FRAG"
         words = [protocols, sizes, f"on_merge={self.on_merge}", *self._primacy()]
-        return " ".join([*words, f"delivery={self.delivery}"])
+        gossips = f"stability={self.stability} repair={self.repair}"
+        return " ".join([*words, gossips, f"delivery={self.delivery}"])
 
     @property
     def merging(self) -> str:
@@ -224,13 +253,20 @@ class StackConfig:
             raise ConfigError(
                 f"on_merge is {self.on_merge!r}; choose one of {', '.join(map(repr, MERGES))}"
             )
-        if self.delivery not in DELIVERIES:
-            raise ConfigError(
-                f"delivery is {self.delivery!r}; choose one of {', '.join(map(repr, DELIVERIES))}"
-            )
+        for name, known in (
+            ("delivery", DELIVERIES),
+            ("stability", STABILITIES),
+            ("repair", REPAIRS),
+        ):
+            if (value := getattr(self, name)) not in known:
+                raise ConfigError(
+                    f"{name} is {value!r}; choose one of {', '.join(map(repr, known))}"
+                )
+        self._check_gossip()
         for needs, what in (
             (self.on_merge != "leave", "groups are merged by"),
             (self.delivery == "safe", "safe delivery rests on"),
+            (self.stability == "gossip", "collection by gossip rests on"),
         ):
             if needs and self.open_latch_after is not None:
                 raise ConfigError(
@@ -248,6 +284,7 @@ class StackConfig:
             "multicast_window",
             "retain_window",
             "stable_bytes",
+            "gossip_fanout",
             "state_window",
         ):
             if getattr(self, name) < 1:
@@ -260,6 +297,8 @@ class StackConfig:
             "nak_delay",
             "stable_period",
             "stable_delay",
+            "desired_avg_gossip",
+            "gossip_delay",
             "state_timeout",
             "verify_after",
             "flush_timeout",
@@ -276,6 +315,17 @@ class StackConfig:
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
                 f"({self.heartbeat}), or every late sign of life is a suspicion"
             )
+
+    def _check_gossip(self) -> None:
+        if self.repair == "gossip" and self.stability != "gossip":
+            raise ConfigError("repair='gossip' needs stability='gossip': the same gossips do both")
+        if self.stability == "gossip" and self.on_merge != "leave":
+            raise ConfigError(
+                f"groups with stability='gossip' do not merge, and on_merge is {self.on_merge!r}; "
+                f"leave one of them out"
+            )
+        if self.gossip_interval < 0:
+            raise ConfigError(f"gossip_interval is {self.gossip_interval}; it must be 0 or more")
 
     def _check_order(self) -> None:
         if self.order not in ORDERS:

@@ -20,6 +20,7 @@ from .failure_detection import FailureDetection
 from .flush_layer import FlushLayer
 from .frag_layer import FragLayer
 from .gms_layer import GmsLayer
+from .gossip_layer import stability_layer
 from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
 from .merge2_layer import Merge2Layer
@@ -28,7 +29,6 @@ from .ordering import order_layer
 from .other_groups import OtherGroups
 from .passing import Found
 from .primary_layer import primary_layer
-from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
 from .unicast_layer import UnicastLayer
 
@@ -43,7 +43,7 @@ LAYERS: Kinds = (
     OtherGroups,
     NakackLayer,
     UnicastLayer,
-    StableLayer,
+    stability_layer,
     FailureDetection,
     GmsLayer,
     FlushLayer,

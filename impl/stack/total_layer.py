@@ -6,7 +6,7 @@ What the layers below do already is not done twice. UNICAST loses no request, an
 broadcast, so nobody asks for one, repeats one or tells the last id. A broadcast that a member got
 otherwise than in its sequencer's stream would not be in the digests that FLUSH compares, and those
 that survive the sequencer would not be given it. A request of a view that this member is about to
-install waits here, and those behind it in UNICAST's window.
+install waits in UNICAST's window: nothing is pulled while the latch is closed.
 
 A new sequencer gives ids to all that it has not delivered itself as it installs its view. Its core
 has that view once all of that can be multicast: FLUSH's latch is open and NAKACK's windows have
@@ -52,7 +52,7 @@ from raincheck.impl.wire.headers import (
 
 from .layer import Ground
 from .order_layer import OrderLayer
-from .passing import Bundle, Drain, Found, Install, Joined, Mail
+from .passing import Bundle, Found, Install, Joined, Mail
 from .timers import NEVER
 
 
@@ -77,7 +77,6 @@ class TotalLayer(OrderLayer):
         self._under_way = 0  # of them, those that are not delivered here
         self._bytes = 0  # of these
         self._placed: View | None = None  # installed, and the core does not have it yet
-        self._early: tuple[Address, RequestBody, Payloads] | None = None  # of the next view
         self._next: dict[Address, tuple[int, int]] = {}  # of each sender in this view
         self._kept = 0  # bytes of the core's history
         self._acked, self._unacked, self._due = 0, 0, NEVER  # id; bytes since; when at the latest
@@ -173,9 +172,6 @@ class TotalLayer(OrderLayer):
     # ------------------------------------------------------------------ requests
 
     def _may_take(self) -> bool:
-        early, latest = self._early, self.ground.lineage.latest.counter
-        if early is not None and early[1].view.counter > latest:
-            return False
         # What a leaving sequencer does not take is sent again by its senders.
         over = self.draining and self.core.is_sequencer and not self.core.forward_table
         return not over and self._placed is None
@@ -188,24 +184,14 @@ class TotalLayer(OrderLayer):
         config = self.config
         return len(self.core.history) >= config.retain_window or self._kept >= config.retain_bytes
 
-    def take_forwards(self, now: float) -> bool:
-        """Sequence requests, beginning with one that has waited for this view."""
-        early = self._early
-        if early is not None and self._may_take() and self._may_sequence():
-            self._early = None
-            if self.membership.knows(early[0]) and not self._sequence(*early, now):
-                self._offended(early[0], early[1])
-        return super().take_forwards(now)
-
     def _sequence(self, source: Address, body: Body, payloads: Payloads, now: float) -> bool:
-        """Let the core take a request, or keep one of the next view."""
+        """Let the core take a request."""
         core = self.core
         if not isinstance(body, RequestBody) or not self.ground.lineage.has(body.view):
             return False
         number = body.view.counter
         if number > core.view:
-            self._early = source, body, payloads
-            return True
+            return False  # whoever has that view has seen this member flushed
         if number == core.view and core.is_sequencer:
             in_turn = body.tag == core.taken.get(source, 0) + 1
             if source not in core.members or not in_turn:
@@ -223,7 +209,7 @@ class TotalLayer(OrderLayer):
         if self._placed is not None:
             self._begin(now)
             return self._placed is None
-        if not (self._forwards or self._early or self._buffer or self._unordered):
+        if not (self._forwards or self._buffer or self._unordered):
             return False
         return self._in_turn(now)
 
@@ -307,12 +293,9 @@ class TotalLayer(OrderLayer):
     # ------------------------------------------------------------------ leaving
 
     def down(self, event: Any, now: float) -> None:
-        """Handle the steps of leaving."""
-        match event:
-            case Leave():
-                self.draining = True
-            case Drain() if self.core.forward_table:
-                return  # messages of this member are still to be multicast
+        """Note that this member leaves."""
+        if isinstance(event, Leave):
+            self.draining = True
         self.below.down(event, now)
 
     # ------------------------------------------------------------------ to look at

@@ -22,6 +22,10 @@ Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
 Lane: TypeAlias = Annotated[int, Meta(ge=0, le=3)]
 Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
 """Missing seqnos, as (first, last)."""
+Ranges: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=4096)]
+"""Messages, as (first, last)."""
+Vector: TypeAlias = tuple[Count, ...]
+"""A number for each member of a view, in its order."""
 REASON_LENGTH = 120
 Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
 Merges: TypeAlias = Annotated[str, Meta(max_length=140)]
@@ -289,6 +293,32 @@ class Stability(Struct, frozen=True, array_like=True, tag="Z", gc=False):
     digest: Digest
 
 
+class GossipCopy(Struct, frozen=True, array_like=True, tag="P", gc=False):
+    """PBCAST: a copy of gossip `number` of a member of view `view`.
+
+    Members are their places in the view: `origin`, and the bits of `seen`, the lowest first. The
+    vectors have a number for each: what the origin had delivered, the lowest of what those who have
+    seen the gossip had, and what the source has.
+    """
+
+    source: Address
+    view: ViewId
+    origin: Count
+    number: Positive
+    seen: Annotated[bytes, Meta(max_length=8192)]
+    digest: Vector
+    lowest: Vector
+    has: Vector
+
+
+class GossipRequest(Struct, frozen=True, array_like=True, tag="R", gc=False):
+    """PBCAST: send these messages of view `view`, by the places of their senders in it."""
+
+    source: Address
+    view: ViewId
+    wanted: tuple[tuple[Count, Ranges], ...]
+
+
 class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     """Please admit me; to others who are joining: I am a candidate too.
 
@@ -385,6 +415,8 @@ Header: TypeAlias = (
     | AreYouAlive
     | StableDigest
     | Stability
+    | GossipCopy
+    | GossipRequest
     | JoinReq
     | GroupQuestion
     | JoinHint

@@ -347,16 +347,17 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
     steps = {plan.name: plan for plan in plans("quick", 7, 1)}
 
     assert {"run", "run-raincore", "run-merging", "judges", "damage"} <= steps.keys()
-    assert set(steps["conform"].after) == {"run", "run-raincore", "run-merging"}
+    assert set(steps["conform"].after) == {"run", "run-total", "run-raincore", "run-merging"}
+    assert steps["run-total"].words[-4:] == ("--runs", "1", "--seed", "7")
     judged = {"{run}/traces", "{run-raincore}/traces", "{run-merging}/traces"}
     assert judged <= set(steps["conform-spark"].words)
     assert "--quick" in steps["mutate"].words
     full = {plan.name: plan for plan in plans("full", 7, 1)}
     assert "--quick" not in full["mutate"].words
-    assert full.keys() - steps.keys() == {"run-safe", "run-merging-primary"}
-    assert full["run-merging-primary"].words[-6:] == (
-        *("--primary", "majority", "--runs", "1", "--seed", "7"),
-    )
+    assert full.keys() - steps.keys() == {"run-gossip", "run-safe", "run-merging-primary"}
+    assert full["run-merging-primary"].words[-4:] == ("--primary", "majority", "--seed", "7")
+    assert full["run-total"].words[2:4] == ("--runs", "1")
+    assert "{run-total}/traces" in full["conform"].words
     assert "{run-merging-primary}/traces" in full["conform"].words
 
 
@@ -667,10 +668,10 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "pbcast":  # as its page and the audit's head say
+        if record.name == "pbcast":  # no field runs in the quick tier
             wanted = ("specification", "model", "code", "proofs")
         if record.name == "primary":  # no proof yet, and no field runs in the quick tier
             wanted = ("specification", "model", "code")
-        if record.name == "total":  # beside SEQUENCER, not in the stack
-            wanted = ("specification", "model", "code", "proofs")
+        if record.name in ("stability", "total_order"):  # services, which have no code
+            wanted = ("specification", "model")
         assert record.links == wanted, record.name

@@ -7,11 +7,11 @@ import pytest
 from raincheck.impl.messages import Digest, Run, View
 from raincheck.impl.sequencer.events import Data, Deliver, JoinRsp, SendJoinRsp
 from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.gossip_layer import stability_layer
 from raincheck.impl.stack.group import LAYERS, Kinds
 from raincheck.impl.stack.layer import Ground, Layer
 from raincheck.impl.stack.ordering import order_layer
 from raincheck.impl.stack.passing import Bundle, Found, Install, Joined
-from raincheck.impl.stack.stable_layer import StableLayer
 
 
 class Unordered(Layer):
@@ -120,7 +120,7 @@ def test_its_views_change_as_ever() -> None:
 
 
 def test_a_stack_whose_stable_only_counts_keeps_everything() -> None:
-    group = Simulator(1, kinds=instead(StableLayer, Counting))
+    group = Simulator(1, kinds=instead(stability_layer, Counting))
     group.start("a", "b", "c", founders=True)
     for step in range(20):
         group.at(0.01 * step, lambda: group.send("b", [b"x"] * 5))

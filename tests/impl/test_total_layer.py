@@ -25,6 +25,7 @@ from raincheck.impl.wire.headers import (
     FORWARDS,
     CumSeqAckBody,
     DataHeader,
+    InstallBody,
     RequestBody,
     UnicastHeader,
 )
@@ -144,6 +145,46 @@ def test_a_second_crash_before_the_new_sequencer_has_begun_loses_and_doubles_not
         group.run_until(lambda: group.in_one_view("c", "d"))  # noqa: B023
         group.run(6.0)
         group.judge()
+
+
+def test_a_request_that_comes_before_its_view_waits_for_it() -> None:
+    """Of a merged view a is the sequencer, and installs it long after d, whose message waits."""
+    group = Group("b", config=replace(TOTAL, on_merge="callback"))
+    group.start("a")
+    group.run_until(lambda: group.in_one_view("a", "b"))
+    group.partition("ab", "cd")
+    group.start("c", "d", founders=True)
+
+    def lost(source: str, to: str, header: Any) -> bool:
+        body = header.body if isinstance(header, UnicastHeader) else None
+        of_d = isinstance(body, RequestBody) and (source, to) == ("d", "c")
+        return of_d or (isinstance(body, InstallBody) and to == "a")
+
+    group.loses = lost
+    group.send("d", [b"x"] * 3)
+    group.heal()
+    group.run_until(lambda: len(group["d"].stack.members) == 4)
+    assert group["d"].stack.members[0] == A
+    group.run(0.1)
+    assert len(group["a"].stack.members) == 2
+    assert [group[name].messages for name in "abcd"] == [0] * 4
+    group.loses = lambda *_: False
+    group.run(8.0)
+    assert [group[name].messages for name in "abcd"] == [3] * 4
+    check_quiet(group)
+
+
+def test_a_sequencer_whose_application_takes_nothing_sequences_nothing() -> None:
+    group = Group("a", "b", "c")
+    group["a"].stack.hold(group.now)
+    group.send("a", [b"x"])
+    group.send("b", [b"x"])
+    group.run(0.5)
+    assert group.delivered() == [0, 0, 0]
+    group.release("a")
+    group.run(6.0)
+    assert group.delivered() == [2, 2, 2]
+    group.judge()
 
 
 def test_a_joiner_needs_nothing_of_what_was_before() -> None:
@@ -280,6 +321,17 @@ def test_a_broadcast_that_cannot_follow_has_its_sequencer_suspected(
     if words:
         assert len(group["b"].stack.members) == 2
     assert all("is not enabled" not in (node.left or "") for node in group.nodes.values())
+
+
+def test_a_broadcast_of_the_view_before_is_refused() -> None:
+    group = Group("a", "b", "c")
+    group.start("d")
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "d"))
+    for name in "bcd":
+        group.inject(name, broadcast(1), group["a"].endpoint)
+    group.run(0.2)
+    assert "a broadcast of view 1" in " ".join(each.detail for each in group["b"].dropped)
+    assert group.delivered() == [0] * 4
 
 
 def request(seqno: int, **other: Any) -> bytes:

@@ -30,6 +30,12 @@ and fail no run.
 SAFE = "safe delivery"
 """The word before the results of runs that have it."""
 OF_LOGS: Mapping[str, str] = {
+    "total_order": "TotalOrder",
+    "agreement": "Agreement",
+    "virtual_synchrony": "VirtualSynchrony",
+    "no_duplication": "Integrity",
+    "no_creation": "Integrity",
+    "sender_fifo": "Fifo",
     "uniform_total_order": "UniformTotalOrder",
     "uniform_agreement": "UniformAgreement",
 }
@@ -141,22 +147,30 @@ def _judge_states(judged: ClusterJudged) -> None:
         add(judged.verdicts, "SameCut", HOLDS)
 
 
+def _answers(record: Record) -> Mapping[str, str]:
+    """Return the properties for which the logs of such a run answer, by the logs' words."""
+    return {
+        word: name
+        for word, name in OF_LOGS.items()
+        if (record.safe if name in UNIFORM else record.by_logs)
+    }
+
+
 def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
     """Judge the logs as a black box: order, agreement, views, nothing twice, nothing made up."""
     logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
     if not logs:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         return
-    found = check_deliveries(logs)
+    found, answers = check_deliveries(logs), _answers(judged.record)
     if judged.record.safe and not found.facts.safe:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         judged.reasons.append("the delivery logs do not say that the group has safe delivery")
     for promise in found.properties:
         add(judged.verdicts, "Logs", promise.verdict)
-        name = OF_LOGS.get(promise.name, "")
-        if name and (judged.record.safe if name in UNIFORM else judged.record.by_logs):
-            add(judged.verdicts, name, promise.verdict)
-            judged.judged.setdefault(name, promise.judged)
+        if promise.name in answers:
+            add(judged.verdicts, answers[promise.name], promise.verdict)
+            judged.judged.setdefault(answers[promise.name], promise.judged)
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")

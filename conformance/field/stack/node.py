@@ -25,13 +25,13 @@ from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
-from raincheck.impl.stack.config import DELIVERIES, ORDERS, StackConfig
+from raincheck.impl.stack.config import DELIVERIES, ORDERS, REPAIRS, STABILITIES, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
-from .layer_traces import SEQUENCER, TRACED, traced
+from .layer_traces import SEQUENCER, TRACED, of_stability, traced
 from .load import Node
 from .state import Everything
 from .talk import Talk
@@ -136,6 +136,8 @@ def parser(module: str = "raincheck.conformance.field.stack.node") -> argparse.A
     add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
     add("--order", choices=ORDERS, default="sequencer", help="the protocol that orders messages")
     add("--delivery", choices=DELIVERIES, default="agreed", help="when messages are delivered")
+    add("--stability", choices=STABILITIES, default=STABILITIES[0], help="what collects messages")
+    add("--repair", choices=REPAIRS, default=REPAIRS[0], help="how members get what they lack")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     return options
@@ -189,12 +191,15 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         on_call=talk.answer,
         order=args.order,
         delivery=args.delivery,
+        stability=args.stability,
+        repair=args.repair,
     )
 
 
 def _traced(args: argparse.Namespace) -> tuple[str, ...]:
     """Return the protocols that are traced."""
-    return (args.order, *TRACED, *(name for name in args.heavy.split(",") if name))
+    layers = of_stability(TRACED, args.stability)
+    return (args.order, *layers, *(name for name in args.heavy.split(",") if name))
 
 
 async def _run(args: argparse.Namespace) -> None:

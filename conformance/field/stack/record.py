@@ -28,6 +28,8 @@ class Settings(RunSettings):
     """The protocol that orders messages, and is traced."""
     delivery: str = "agreed"
     """With "safe" the run is judged by the uniform promises, too."""
+    stability: str = "votes"
+    repair: str = "requests"
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 

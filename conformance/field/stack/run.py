@@ -36,7 +36,8 @@ class ClusterRun(Run[Record, Member]):
     def _recorded(settings: Settings, seed: int) -> Record:
         """Return the record of the run of that seed, with its faults planned."""
         safe, order = settings.delivery == "safe", settings.order
-        kind = "safe" if safe else "run" if order == "sequencer" else order
+        usual = "gossip" if settings.stability == "gossip" else "run"
+        kind = "safe" if safe else usual if order == "sequencer" else order
         plan = make_plan(settings.kinds, seed)
         return Record(f"{kind}-{seed}", seed, plan, order=order, safe=safe)
 
@@ -85,6 +86,8 @@ class ClusterRun(Run[Record, Member]):
             "large": settings.large,
             "order": settings.order,
             "delivery": settings.delivery,
+            "stability": settings.stability,
+            "repair": settings.repair,
             "heavy": ",".join(settings.trace),
             **shared_options(settings, record, folder),
         }
