@@ -23,7 +23,8 @@ from raincheck.impl.errors import WireError
 from raincheck.impl.ring_start.events import Info
 from raincheck.impl.sealing.head import MAGIC as SEALED
 
-VERSION = 1
+from .frames import VERSION
+
 MAGIC = b"RS"
 ASK, INFO = 1, 2
 ASK_SIZE = 1400

@@ -32,7 +32,10 @@ OWN_TRACES = {"Sequencer"}
 
 WAITS = {
     "docs/stack.md": ("impl/stack", "impl/flush", "impl/state_transfer"),
-    "docs/ring.md": ("impl/ring/waits.py",),
+    "docs/ring.md": (
+        "impl/ring/waits.py",
+        "impl/ring/starter.py",
+    ),
 }
 """The pages that list for what a member waits, and the code that says so."""
 

@@ -141,7 +141,7 @@ def test_a_ring_serves_after_any_restart(data: st.DataObject, files: str) -> Non
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.data(), st.sampled_from(["abc", "abcd"]), st.sampled_from(["all", "some", "none"]))
 def test_a_ring_serves_after_any_restarts(data: st.DataObject, names: str, files: str) -> None:
     with_files = {"all": names, "some": names[1:3], "none": ""}[files]
