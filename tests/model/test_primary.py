@@ -170,14 +170,12 @@ def test_a_history_begun_beside_a_known_one_and_left_by_some_gives_two_histories
     """PRI-F13: d founds by an operator's word; a alone keeps to that, and b and c forget it."""
     constants = machine(CASES["primary-four"].constants).constants
     views = frozenset(map(frozenset, ("abcd", "acde", "e", "ae", "ce", "ac", "cd", "bc", "ab")))
-    system = PrimarySystem(
-        dataclasses.replace(
-            constants,
-            **{"nodes": tuple("abcde"), "groups": views, "max_views": 12, "together": False},
-            **{"heavy": frozenset("abc"), "heavy_votes": 2, "found_first": frozenset("d")},
-            rules=dataclasses.replace(constants.rules, expected=13),
-        )
-    )
+    changes: dict[str, Any] = {
+        **{"nodes": tuple("abcde"), "groups": views, "max_views": 12, "together": False},
+        **{"heavy": frozenset("abc"), "heavy_votes": 2, "found_first": frozenset("d")},
+        "rules": dataclasses.replace(constants.rules, expected=13),
+    }
+    system = PrimarySystem(dataclasses.replace(constants, **changes))
     first = next(iter(system.initial()))
     e = first.locals[-1]._replace(votes=6)
     first = first._replace(locals=(*first.locals[:-1], e))
