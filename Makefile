@@ -4,8 +4,9 @@
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
-# A process a core; the tests of a file stay together, so that they start Spark once.
-SPREAD := -n auto --maxprocesses 8 --dist loadfile
+# A process a core; the tests of a file stay together, so that they start Spark once. Files keep their
+# order: sorted by their number of tests, those with few long ones would come last, on one core.
+SPREAD := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup audit test test-all project lint soak bench clean
 .DELETE_ON_ERROR:

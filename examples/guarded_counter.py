@@ -8,7 +8,7 @@ holder wrote.
 Start three, in three terminals; the last number printed is 3 x 100:
 
     python examples/guarded_counter.py --name a --file /tmp/number.json \\
-        --founders a@127.0.0.1:7001,b@127.0.0.1:7002,c@127.0.0.1:7003
+        --members a@127.0.0.1:7001,b@127.0.0.1:7002,c@127.0.0.1:7003
 """
 
 import argparse
@@ -53,12 +53,12 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description="Add to a number in a file, one process at a time, guarded by fences."
     )
-    parser.add_argument("--name", required=True, help="this member's name, one of the founders'")
+    parser.add_argument("--name", required=True, help="this member's name, one of the list")
     parser.add_argument(
-        "--founders",
+        "--members",
         required=True,
         metavar="NAME@HOST:PORT,...",
-        help="who makes the ring; the same list at all of them",
+        help="who makes the ring; the same list at all of them, and at each start",
     )
     parser.add_argument("--file", required=True, type=Path, help="the number's file")
     parser.add_argument("--times", type=int, default=100, help="how often to add one (100)")
@@ -71,12 +71,12 @@ def arguments() -> argparse.Namespace:
 async def count(options: argparse.Namespace) -> dict[str, object]:
     """Add one, so many times; wait until all have."""
     storage = Storage(options.file)
-    founders = options.founders.split(",")
+    members = options.members.split(",")
     refused = 0
     async with raincheck.Ring.connect(
-        "guarded-counter", name=options.name, founders=founders, timeout=options.timeout
+        "guarded-counter", name=options.name, members=members, timeout=options.timeout
     ) as ring:
-        await ring.wait_for_members(len(founders), timeout=options.timeout)
+        await ring.wait_for_members(len(members), timeout=options.timeout)
         done = 0
         while done < options.times:
             async with ring.token() as fence:
@@ -88,7 +88,7 @@ async def count(options: argparse.Namespace) -> dict[str, object]:
         finished = set()
         async for message in ring:
             finished.add(message.sender)
-            if len(finished) == len(founders):
+            if len(finished) == len(members):
                 break
         return {"name": options.name, "number": storage.read(), "refused": refused}
 

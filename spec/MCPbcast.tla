@@ -78,6 +78,31 @@ MCNext ==
 MCSpec == Init /\ [][MCNext]_vars
 
 -----------------------------------------------------------------------------
+(* The service that this refines *)
+
+\* A node lives once.
+ServiceAddresses(nodes) == {<<n, 0>> : n \in nodes}
+
+Service == INSTANCE Stability WITH
+    WaitsForAll <- TRUE, KeepsForJoiners <- TRUE, JoinersAtCut <- TRUE,
+    status <- [n \in Node |-> CASE status[n] = "joining" -> "outside"
+                                [] status[n] = "crashed" -> "gone"
+                                [] OTHER -> "member"],
+    life <- [n \in Node |-> 0],
+    began <- [n \in Node |-> IF Running(n) THEN began[n] ELSE Nothing],
+    entering <- [n \in Node |->
+        IF status[n] = "joining" /\ n \in LastView.joiners
+        THEN <<[view |-> Len(views), digest |-> LastView.digest]>> ELSE <<>>],
+    views <- [v \in DOMAIN views |->
+                 [members |-> ServiceAddresses(views[v].members),
+                  joiners |-> ServiceAddresses(views[v].joiners)]]
+
+\* Each step is one of the service's, or none at all to those who see it.
+RefinesStability == Service!Spec
+
+RefinesStabilityExercise == OnlyStablePurgedExercise
+
+-----------------------------------------------------------------------------
 (* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : sent[n] > 0

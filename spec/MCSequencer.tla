@@ -63,6 +63,44 @@ MCFairness ==
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
+(* The service that this refines *)
+
+\* The order of a view is cut when the next one is decided: it is what its coordinator's stream has
+\* left of it. Where the coordinator has come back, with a new stream, all have read the old one.
+ServiceCut ==
+    LET v == Len(views) - 1
+        leaving == {n \in Node : Running(n) /\ view[n] = v}
+        n == CHOOSE x \in leaving : TRUE
+        c == Coordinator(views[v])
+        InIt(d) == d.view = v
+        its == IF Address(c[1]) = c THEN SelectSeq(stream[c[1]], InIt)
+               ELSE SelectSeq(delivered[n], InIt) \o held[n]
+    IN  IF leaving = {} THEN <<>> ELSE <<[i \in DOMAIN its |-> its[i].message]>>
+
+\* A stranger sends nothing: what it makes up is nobody's message.
+ServiceSent(n) == IF n \in Strangers THEN 0 ELSE said[n]
+
+Service == INSTANCE TotalOrder WITH
+    Uniform <- Delivery = "safe",
+    Follows <- TRUE, Completes <- TRUE, InTurn <- TRUE, FromMembers <- TRUE,
+    status <- [n \in Node |-> CASE Running(n) -> "member"
+                                [] status[n] = "joining" -> "outside"
+                                [] OTHER -> "gone"],
+    life <- [n \in Node |-> Address(n)[2]],
+    sent <- [n \in Node |-> ServiceSent(n)],
+    past <- [n \in Node |-> ServiceSent(n) - seqno[n]],
+    views <- [v \in DOMAIN views |->
+                 [members |-> Members(views[v]), joiners |-> views[v].joiners]],
+    cut <- ServiceCut
+
+\* Each step is one of the service's, or none at all to those who see it.
+RefinesTotalOrder == Service!Spec
+
+\* Two members have delivered something.
+RefinesTotalOrderExercise ==
+    \E p, q \in Node : p # q /\ delivered[p] # <<>> /\ delivered[q] # <<>>
+
+-----------------------------------------------------------------------------
 (* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : said[n] > 0

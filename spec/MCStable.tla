@@ -59,6 +59,24 @@ MCNext ==
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
+(* The service that this refines *)
+
+Service == INSTANCE Stability WITH
+    WaitsForAll <- TRUE, KeepsForJoiners <- TRUE, JoinersAtCut <- TRUE,
+    status <- [n \in Node |-> CASE status[n] = "joining" -> "outside"
+                                [] status[n] = "crashed" -> "gone"
+                                [] OTHER -> "member"],
+    life <- [n \in Node |-> Address(n)[2]],
+    entering <- joinRsp,
+    views <- [v \in DOMAIN views |->
+                 [members |-> Members(views[v]), joiners |-> views[v].joiners]]
+
+\* Each step is one of the service's, or none at all to those who see it.
+RefinesStability == Service!Spec
+
+RefinesStabilityExercise == OnlyStablePurgedExercise
+
+-----------------------------------------------------------------------------
 (* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : sent[n] > 0

@@ -70,6 +70,46 @@ MCFairness ==
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
+(* The service that this refines *)
+
+\* A node lives once: its messages have one number.
+ServiceMessage(m) == [from |-> m.from, seqno |-> m.seqno, payload |-> m.seqno]
+
+\* The first that goes on to the next view settles what the others deliver in the one before.
+ServiceCut ==
+    LET v == Len(views) - 1
+        stay == (Members(views[v]) \cap Members(views[v + 1])) \ views[v + 1].joiners
+        WentOn(n) == /\ Address(n) \in stay
+                     /\ view[n] > v \/ \E i \in DOMAIN delivered[n] : delivered[n][i].view > v
+        on == {n \in Node : WentOn(n)}
+        has == Sequence(CHOOSE n \in on : TRUE, v)
+    IN  IF {n \in Node : Running(n) /\ view[n] = v} = {} \/ on = {} THEN <<>>
+        ELSE <<[i \in DOMAIN has |-> ServiceMessage(has[i])]>>
+
+Service == INSTANCE TotalOrder WITH
+    Uniform <- FALSE,
+    Follows <- TRUE, Completes <- TRUE, InTurn <- TRUE, FromMembers <- TRUE,
+    status <- [n \in Node |-> CASE status[n] = "joining" -> "outside"
+                                [] status[n] = "crashed" -> "gone"
+                                [] OTHER -> "member"],
+    life <- [n \in Node |-> 0],
+    sent <- seqno,
+    past <- [n \in Node |-> IF Running(n) THEN 0 ELSE seqno[n]],
+    delivered <- [n \in Node |-> [i \in DOMAIN delivered[n] |->
+                     [message |-> ServiceMessage(delivered[n][i].message),
+                      view |-> delivered[n][i].view]]],
+    views <- [v \in DOMAIN views |->
+                 [members |-> Members(views[v]), joiners |-> views[v].joiners]],
+    cut <- ServiceCut
+
+\* Each step is one of the service's, or none at all to those who see it.
+RefinesTotalOrder == Service!Spec
+
+\* Two members have delivered something.
+RefinesTotalOrderExercise ==
+    \E p, q \in Node : p # q /\ delivered[p] # <<>> /\ delivered[q] # <<>>
+
+-----------------------------------------------------------------------------
 (* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : seqno[n] > 0

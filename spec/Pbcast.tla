@@ -54,6 +54,8 @@ CONSTANTS
     Duplication,      \* a datagram may arrive again and again
     Prompt,           \* G9: deliverable messages are consumed at once
     OwnCopy,          \* G9: a sender keeps its multicasts and hands them to itself
+    Flushed,          \* views are virtually synchronous: who installs the next one has delivered what the
+                      \* others have of those that are gone, and forgets their streams
 
     \* Repairs, and what the text has instead.
     Gathers,          \* a gossip collects the lowest of what those who have seen it have delivered,
@@ -70,6 +72,7 @@ CONSTANTS
     Report,           \* G1: digests say what is "delivered", or "received" without a gap
     ViewCheck,        \* G2: a gossip counts that is of the same "view", or of one of the "members"
     KeepDeparted,     \* digests have the streams of members that are gone, too
+    Alone,            \* a gossip of a member that is alone has been seen by all; FALSE: nothing comes of it
     Tagged            \* G10: a digest goes to the layer that has asked
 
 VARIABLES
@@ -120,6 +123,9 @@ LastView == views[Len(views)]
 
 \* All members of n's view run, and have installed it.
 Together(n) == \A p \in Members(n) : Running(p) /\ view[p] = view[n]
+
+\* Whose streams count at n: those that are gone are forgotten with a view that FLUSH has prepared.
+Counted(nodes) == IF Flushed THEN nodes ELSE Node
 
 (* Vectors: one number per node, 0 where there is nothing to say *)
 
@@ -227,13 +233,14 @@ Numbers(requests) ==
     UNION {UNION {{<<r.to, s, k>> : k \in r.wanted[s]} : s \in Node} : r \in requests}
 
 \* To whom n may send a gossip that these have not seen.
-Recipients(n, notSeen) == IF UseMcast THEN {Members(n) \ {n}} ELSE SUBSET notSeen \ {{}}
+Recipients(n, notSeen) ==
+    IF UseMcast \/ Members(n) = {n} THEN {Members(n) \ {n}} ELSE SUBSET notSeen \ {{}}
 
 -----------------------------------------------------------------------------
 (* Gossips *)
 
 \* n begins a gossip (G1). Decided: it knows its own gossip from the beginning, else a copy that comes
-\* back would be handled as another member's.
+\* back would be handled as another member's. The text does not say what a member does that is alone.
 SendGossip(n) ==
     /\ Running(n)
     /\ \E to \in Recipients(n, Members(n) \ {n}) :
@@ -243,11 +250,11 @@ SendGossip(n) ==
          IN  /\ number' = [number EXCEPT ![n] = @ + 1]
              /\ cache' = [cache EXCEPT ![n] = Remembering(n, e)]
              /\ net' = net \cup Sent(Copies(n, e, to))
+             /\ IF Alone /\ e.notSeen = {} THEN Purges(n, e.lowest) ELSE UNCHANGED streams
     /\ IF Together(n)
        THEN due' = ByAll(Members(n)) /\ shown' = Highest(shown, delivered[n])
        ELSE UNCHANGED <<due, shown>>
-    /\ UNCHANGED <<status, view, streams, heard, traffic, counts, views, began, resent, asks,
-                   answered>>
+    /\ UNCHANGED <<status, view, heard, traffic, counts, views, began, resent, asks, answered>>
 
 \* What n knows of the gossip with this copy of it.
 Merged(n, m) ==
@@ -346,7 +353,10 @@ Multicast(n) ==
        ELSE UNCHANGED <<held, delivered, passed>>
     /\ UNCHANGED <<status, view, rounds, purged, heard, net, counts, views, began, history>>
 
-IsNew(n, s) == Running(n) /\ s \in Members(n) /\ passed[n][s] < sent[s]
+\* Of those that are gone FLUSH lets nothing in any more.
+IsNew(n, s) ==
+    /\ Running(n) /\ s \in Members(n) /\ passed[n][s] < sent[s]
+    /\ Flushed => s \in LastView.members
 
 \* The first transmission of the next message of s arrives.
 Arrive(n, s) ==
@@ -413,6 +423,20 @@ Settled ==
 
 Staying == {p \in LastView.members : Running(p)}
 
+\* Those that stay have delivered the same of those that are gone (FLUSH).
+Reconciled(n) ==
+    \A p \in Staying : \A s \in LastView.members \ Staying :
+        /\ delivered[p][s] = delivered[n][s]
+        /\ \A k \in held[p][s] : k <= delivered[p][s]
+
+\* n forgets the streams of those that are not among these.
+Leaves(n, members, at) ==
+    IF Flushed
+    THEN /\ delivered' = [delivered EXCEPT ![n] = [s \in Node |-> IF s \in members THEN at[s] ELSE 0]]
+         /\ held' = [held EXCEPT ![n] = [s \in Node |-> IF s \in members THEN @[s] ELSE {}]]
+         /\ purged' = [purged EXCEPT ![n] = [s \in Node |-> IF s \in members THEN @[s] ELSE 0]]
+    ELSE delivered' = [delivered EXCEPT ![n] = at] /\ UNCHANGED <<held, purged>>
+
 \* n installs the next view: as a joiner, which begins at the digest that the view has for it; as a member;
 \* or as the coordinator, the first of those that stay, who decides it. Decided: it decides, promises
 \* its digest and installs the view in one step, so that it takes part in no round of the old view
@@ -422,7 +446,7 @@ InstallView(n) ==
           /\ n \in LastView.joiners
           /\ status' = [status EXCEPT ![n] = "member"]
           /\ view' = [view EXCEPT ![n] = Len(views)]
-          /\ delivered' = [delivered EXCEPT ![n] = LastView.digest]
+          /\ Leaves(n, LastView.members, LastView.digest)
           /\ passed' = [passed EXCEPT ![n] = LastView.digest]
           /\ began' = [began EXCEPT ![n] = LastView.digest]
           /\ UNCHANGED views
@@ -430,20 +454,25 @@ InstallView(n) ==
           /\ view[n] < Len(views)
           /\ n \in views[view[n] + 1].members
           /\ view' = [view EXCEPT ![n] = @ + 1]
-          /\ UNCHANGED <<status, delivered, passed, began, views>>
+          /\ Leaves(n, views[view[n] + 1].members, delivered[n])
+          /\ UNCHANGED <<status, passed, began, views>>
        \/ /\ Running(n)
           /\ view[n] = Len(views) /\ Len(views) < MaxViews
           /\ Settled
           /\ \A p \in Staying : Rank(n) <= Rank(p)
+          /\ Flushed => Reconciled(n)
           /\ \E joiners \in SUBSET {j \in Node : status[j] = "joining"} :
-               /\ Staying \cup joiners # LastView.members
-               /\ views' = Append(views, [members |-> Staying \cup joiners, joiners |-> joiners,
-                                          digest |-> delivered[n]])
+               LET members == Staying \cup joiners
+                   digest  == [s \in Node |-> IF s \in Counted(members) THEN delivered[n][s] ELSE 0]
+               IN  /\ members # LastView.members
+                   /\ views' = Append(views, [members |-> members, joiners |-> joiners,
+                                              digest |-> digest])
+                   /\ Leaves(n, members, delivered[n])
           /\ view' = [view EXCEPT ![n] = @ + 1]
-          /\ UNCHANGED <<status, delivered, passed, began>>
+          /\ UNCHANGED <<status, passed, began>>
     /\ Forgets(n)
     /\ Excused
-    /\ UNCHANGED <<number, held, purged, sent, net, counts, resent, asks, answered>>
+    /\ UNCHANGED <<number, sent, net, counts, resent, asks, answered>>
 
 Crash(n) ==
     /\ Running(n)
@@ -500,12 +529,13 @@ Spec == Init /\ [][Next]_vars
 \* join was promised a digest that covers it (G6).
 OnlyStablePurged ==
     \A n \in Node : Running(n) =>
-        /\ \A p \in Members(n) : \A s \in Node :
+        /\ \A p \in Members(n) : \A s \in Counted(Members(p)) :
              Running(p) => purged[n][s] <= delivered[p][s]
-        /\ \A j \in LastView.joiners : \A s \in Node :
+        /\ \A j \in LastView.joiners : \A s \in Counted(LastView.members) :
              status[j] = "joining" /\ n \in LastView.members => purged[n][s] <= LastView.digest[s]
 
-Lacks(n, s, k) == Running(n) /\ k > delivered[n][s] /\ k \notin held[n][s]
+Lacks(n, s, k) ==
+    Running(n) /\ s \in Counted(Members(n)) /\ k > delivered[n][s] /\ k \notin held[n][s]
 
 \* h has had the message, or has multicast it, and all first transmissions are over.
 Had(h, n, s, k) ==

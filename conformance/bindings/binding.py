@@ -131,6 +131,9 @@ class Binding:
     """Modules of the model that have guards, beside those of its handlers."""
     switches: Mapping[str, Any] = field(default_factory=dict)
     """The fields of Rules that the implementation can undo, for tests, with their undone values."""
+    chosen: frozenset[str] = frozenset()
+    """The fields of Rules that are no repair but a group's choice: any is the implemented design.
+    """
     around: frozenset[str] = frozenset()
     """The fields of Rules that concern only the core's surroundings, and leave the core the same.
     """

@@ -205,7 +205,7 @@ def check_quiet(group: Simulator) -> None:
                 raise Broken(f"progress: {node.name} has {view}, and {member} is gone")
             if other.stack.view != view:
                 raise Broken(f"progress: {node.name} has {view}, {member} {other.stack.view}")
-            tables = [each.stack.sequencer.received_table for each in (node, other)]
+            tables = [each.stack.table for each in (node, other)]
             if tables[0] != tables[1]:
                 raise Broken(f"tables: {node.name} has {tables[0]}, {member} {tables[1]}")
             stateful = group.with_state and node.app.transferred is not False

@@ -25,7 +25,15 @@ class Story:
     """The group, load and trouble of one seed."""
 
     def __init__(
-        self, seed: int, trouble: str, members: int | None = None, *, delivery: str = "agreed"
+        self,
+        seed: int,
+        trouble: str,
+        members: int | None = None,
+        *,
+        delivery: str = "agreed",
+        stability: str = "votes",
+        repair: str = "requests",
+        order: str = "sequencer",
     ) -> None:
         self.lots = lots = random.Random(f"{seed} {trouble}")
         self.trouble = trouble
@@ -40,6 +48,9 @@ class Story:
             unicast_window=lots.choice([8, 64]),
             multicast_window=lots.choice([8, 64]),
             delivery=delivery,
+            stability=stability,
+            repair=repair,
+            order=order,
         )
         self.delivery = delivery
         self.group = Simulator(seed, link=link, config=config)
@@ -338,13 +349,18 @@ def campaign(
     *,
     enough: int | None = None,
     delivery: str = "agreed",
+    stability: str = "votes",
+    repair: str = "requests",
+    order: str = "sequencer",
 ) -> dict[int, str]:
     """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
         if len(broken) == enough:
             break
-        story = Story(seed, trouble, delivery=delivery)
+        story = Story(
+            seed, trouble, delivery=delivery, order=order, stability=stability, repair=repair
+        )
         change(story)
         try:
             story.tell()

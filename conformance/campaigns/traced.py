@@ -51,8 +51,10 @@ class TracedGroup(Simulator):
     def _sequencer(self, me: Address) -> Recorder:
         """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        merges = self._config.on_merge != "leave"
-        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced, merges=merges)
+        merges, delivery = self._config.on_merge != "leave", self._config.delivery
+        recorder = sequencer_recorder(
+            RUN, me, NODES, writer, self._traced, merges=merges, delivery=delivery
+        )
         self._sequencers[me.node] = recorder, writer
         return recorder
 
@@ -107,14 +109,19 @@ def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None
 
 
 def record_merges(
-    folder: Path, traced: tuple[str, ...], seed: int = 1, *, with_state: bool = False
+    folder: Path,
+    traced: tuple[str, ...],
+    seed: int = 1,
+    *,
+    with_state: bool = False,
+    delivery: str = "agreed",
 ) -> None:
     """Record four members that are cut in halves and in three, and merge each time; b, which comes
     back in between; and those that merge after the leader has died.
 
     `with_state`: a side takes the state of another one.
     """
-    config = StackConfig(on_merge="state" if with_state else "callback")
+    config = StackConfig(on_merge="state" if with_state else "callback", delivery=delivery)
     group = TracedGroup(folder, traced, seed=seed, config=config, with_state=with_state)
 
     def one(names: str) -> None:

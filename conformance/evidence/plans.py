@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -83,7 +83,7 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
 def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan]:
     """Return a step for each group of real processes; the usual one's is called `run`.
 
-    The larger tiers have further ones, where a module names such ways to run.
+    There are further ones where a module names such ways to run; they may say how often.
     """
     usual, found = usual_run(), []
     for each in sorted(offering("run"), key=lambda record: record is not usual):
@@ -91,9 +91,8 @@ def _field_runs(runs: int, seeded: tuple[str, ...], *, quick: bool) -> list[Plan
         module = each.module("run")
         words = ("run", each.name, *getattr(module, "AUDIT", ()), "--runs", str(runs), *seeded)
         found.append(Plan(name, words, traced=bool(getattr(module, "TRACED", True))))
-        more: Mapping[str, tuple[str, ...]] = {} if quick else getattr(module, "FULL", {})
-        untraced: Collection[str] = getattr(module, "UNTRACED", ())
+        more: Mapping[str, tuple[str, ...]] = getattr(module, "QUICK" if quick else "FULL", {})
         for kind, options in more.items():
-            words = ("run", each.name, *options, "--runs", str(runs), *seeded)
-            found.append(Plan(f"{name}-{kind}", words, traced=kind not in untraced))
+            words = ("run", each.name, "--runs", str(runs), *options, *seeded)
+            found.append(Plan(f"{name}-{kind}", words))
     return found

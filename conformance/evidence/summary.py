@@ -138,6 +138,7 @@ class AuditSummary(msgspec.Struct, forbid_unknown_fields=True):
     identity: IdentityForm
     run: RunForm
     changes: list[tuple[str, str]] = []
+    resumed: bool = False
 
 
 def schema_text() -> str:
@@ -247,6 +248,8 @@ def headline(head: Mapping[str, Any]) -> tuple[str, ...]:
         lines.append(f"INCOMPLETE: {'; '.join(head['incomplete'])}")
     if head["reused"]:
         lines.append("REUSED: some evidence may be of earlier runs (--reuse)")
+    if head["resumed"]:
+        lines.append("RESUMED: the audit was interrupted, and went on with the same sources")
     if head["written_again_from"]:
         lines.append(f"WRITTEN AGAIN from the evidence in {head['written_again_from']}")
     for protocol, links in head["not_offered"].items():

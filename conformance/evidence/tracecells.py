@@ -94,6 +94,8 @@ def _judged_cell(
     return cell
 
 
+_REFINES: Final = "Refines"
+"""The beginning of the name of a property that says which service a protocol refines."""
 _OTHER: Final = "by their headers, no run is of the implemented design"
 
 
@@ -119,6 +121,8 @@ def _unasked(found: Iterable[Entry]) -> list[str]:
 def _not_judged(by_name: Named, name: str, protocol: str, *, field: bool) -> Cell:
     """Return what the traces say of a property that no result names."""
     asked = _asked(protocol)
+    if name.startswith(_REFINES) and name in _temporal(protocol):
+        return Cell(INCONCLUSIVE, "a refinement is about the steps of all members together")
     if name in _temporal(protocol):
         return Cell(INCONCLUSIVE, "it speaks of what comes about in the end, and a trace ends")
     if asked is None or name not in asked.of:

@@ -85,14 +85,8 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
         await self._loaded(1.0)
         await asyncio.gather(*self._later)
         await self._come_to_rest()
-        for member in self.members.in_group:
-            member.tell("stop")
-        await self._until(
-            lambda: all(member.stopped for member in self.members.in_group),
-            "Stopping the load",
-            self.STOP,
-        )
-        await self._until(self._all_delivered, "Delivering everything to everybody", self.SETTLE)
+        await self._stopped("stop")
+        await self._arrived("Delivering everything to everybody")
         survivors = self.members.in_group
         await self._part(survivors)
         await self._until(
@@ -106,6 +100,21 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
     @abstractmethod
     async def _come_to_rest(self) -> None:
         """Wait until all running members agree on who they are."""
+
+    async def _stopped(self, word: str) -> None:
+        """Tell all members that, and wait until each has sent its last message."""
+        for member in self.members.in_group:
+            member.stopped = False
+            member.tell(word)
+        await self._until(
+            lambda: all(member.stopped for member in self.members.in_group),
+            "Stopping the load",
+            self.STOP,
+        )
+
+    async def _arrived(self, what: str) -> None:
+        """Wait until everybody has delivered everything."""
+        await self._until(self._all_delivered, what, self.SETTLE)
 
     def _all_delivered(self) -> bool:
         """Tell whether every member has delivered the last message of every sending member."""

@@ -11,6 +11,7 @@ from . import (
     around_deliveries,
     around_field,
     around_files,
+    around_invariants,
     around_layers,
     around_ring,
     around_runs,
@@ -18,6 +19,7 @@ from . import (
     around_spark,
     around_streams,
     around_summaries,
+    around_unicast,
 )
 from .planting import Shown
 from .rules import Source
@@ -28,6 +30,7 @@ _ALL: Final = (
     around_deliveries.AROUND,
     around_field.AROUND,
     around_files.AROUND,
+    around_invariants.AROUND,
     around_layers.AROUND,
     around_ring.AROUND,
     around_runs.AROUND,
@@ -35,6 +38,7 @@ _ALL: Final = (
     around_spark.AROUND,
     around_streams.AROUND,
     around_summaries.AROUND,
+    around_unicast.AROUND,
 )
 
 

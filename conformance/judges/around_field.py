@@ -281,8 +281,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "Trace, TotalOrder, Agreement, VirtualSynchrony, Integrity, Fifo, InView, "
                 "GapFree, Validity, Logs, Unordered",
                 "GapFree, Validity",
-                "Trace, TotalOrder, Agreement, VirtualSynchrony, Integrity, Fifo, GapFree, "
-                "Validity, Logs, Unordered, UniformTotalOrder, UniformAgreement",
+                "Trace, TotalOrder, Agreement, VirtualSynchrony, Integrity, Fifo, InView, "
+                "GapFree, Validity, Logs, Unordered, UniformTotalOrder, UniformAgreement",
             ),
         ),
         "what a state explains": Shown(_jumps, ("True", "False", "False", "False", "False")),

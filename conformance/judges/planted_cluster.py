@@ -111,7 +111,7 @@ PLANTED: Final[dict[str, Planted]] = {
             then="Logs: inconclusive",
             why=_VERDICT_IS,
         ),
-        "_judge_by_logs_alone: add(judged.verdicts, OF_LOGS[promise.name], promise.verdict)": plant(
+        "_judge_by_logs_alone: add(judged.verdicts, answers[promise.name], promise.verdict)": plant(
             "UniformTotalOrder: violated",
             _disordered,
             then="Logs: violated",

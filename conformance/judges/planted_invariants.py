@@ -45,6 +45,7 @@ from .planting import Complaints, Plant, Planted, sentence
 
 A, B = Address("a", 0), Address("b", 0)
 _A, _B = ["a", 0], ["b", 0]
+_V1, _V2 = [1, [_A, _B]], [2, [_A, _B]]
 
 Said: TypeAlias = tuple[str, str, int, Any]
 """Who notes it, on which topic, at which event, and what."""
@@ -86,6 +87,37 @@ def reported(
     """Return the verdicts on a run of a and b that has noted, or stated, this; `idle`: also those
     that only name what such a run does not ask; `merges`: groups of their name do.
     """
+    run = run_of(
+        protocol,
+        notes,
+        messages,
+        sequences,
+        said=said,
+        tested=tested,
+        complete=complete,
+        crashed=crashed,
+        merges=merges,
+    )
+    return [
+        f"{each.name} is {each.verdict}: {each.reason or each.witness.get('but')}"
+        for each in evaluated(binding_of(protocol), run)
+        if each.verdict != HOLDS and idle >= each.idle
+    ]
+
+
+def run_of(
+    protocol: str,
+    notes: Sequence[Said] = (),
+    messages: Sequence[Sent] = (),
+    sequences: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
+    *,
+    said: bool = False,
+    tested: Mapping[str, Tested] | None = None,
+    complete: bool = True,
+    crashed: str = "",
+    merges: bool = False,
+) -> Run:
+    """Return a run of a and b that has noted, or with `said` stated, this."""
     reports = _reports(protocol, notes)
     for (node, _), report in reports.items():
         report.merges = merges
@@ -98,12 +130,7 @@ def reported(
     for sender, by, receiver, at in messages:
         channel = msgspec.json.encode(["M", sender, 0, receiver, 0]).decode()
         compared[channel] = Compared(np.array([[at, by, 1]], dtype=np.int64))
-    run = Run(reports, compared, [(node, 0) for node in crashed], (), complete=complete)
-    return [
-        f"{each.name} is {each.verdict}: {each.reason or each.witness.get('but')}"
-        for each in evaluated(binding_of(protocol), run)
-        if each.verdict != HOLDS and idle >= each.idle
-    ]
+    return Run(reports, compared, [(node, 0) for node in crashed], (), complete=complete)
 
 
 def _plant(
@@ -115,6 +142,15 @@ def _plant(
         bad=lambda _: reported(protocol, bad, messages[-1], said=said),
         words=words,
         **how,
+    )
+
+
+def _plant_merging(words: str, good: Sequence[Said], bad: Sequence[Said]) -> Plant:
+    """Plant notes of NAKACK in groups that merge."""
+    return Plant(
+        good=lambda _: reported("nakack", good, merges=True),
+        bad=lambda _: reported("nakack", bad, merges=True),
+        words=words,
     )
 
 
@@ -396,7 +432,7 @@ _INSTALLED: Final[list[Said]] = [("a", "view", 5, _MERGED), ("b", "view", 4, _ME
 _FINISHED: Final[Said] = ("a", "finishes", 8, [_MERGED, ["a", "b"]])
 
 
-_WHOLE: Final[list[Said]] = [*_FIRST, *_CUTS, _DECIDED, *_INSTALLED, _FINISHED]
+WHOLE_MERGE: Final[list[Said]] = [*_FIRST, *_CUTS, _DECIDED, *_INSTALLED, _FINISHED]
 
 
 def _merges(words: str, *also: Said, lacks: Sequence[Said] = (), heard: bool = True) -> Plant:
@@ -405,8 +441,8 @@ def _merges(words: str, *also: Said, lacks: Sequence[Said] = (), heard: bool = T
     return _plant(
         "merge2",
         words,
-        _WHOLE,
-        [*(each for each in _WHOLE if each not in lacks), *also],
+        WHOLE_MERGE,
+        [*(each for each in WHOLE_MERGE if each not in lacks), *also],
         messages=(messages, messages if heard else []),
     )
 
@@ -573,6 +609,18 @@ PLANTED: Final[dict[str, Planted]] = {
             "nakack.Agreement is violated: a.0: [[['a', 0], 4]]",
             [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 4]]])],
             [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 3]]])],
+        ),
+    },
+    "bindings.nakack.merging": {
+        "_alike: …: …": _plant_merging(
+            "nakack.Agreement is violated: a.0: [[['a', 0], 4]]",
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "left", 3, [_V1, _V2, [[_A, 4]]])],
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "left", 3, [_V1, _V2, [[_A, 3]]])],
+        ),
+        "joined_at_the_cut: …: …": _plant_merging(
+            "nakack.Contiguous is violated: a.0: {'a.0': 4}",
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "joined", 1, [_V2, [[_A, 4]]])],
+            [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "joined", 1, [_V2, [[_A, 3]]])],
         ),
     },
     "bindings.gms.promised": {

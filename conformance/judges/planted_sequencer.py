@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from raincheck.conformance.trace.events import Delivered, Sent
+from raincheck.conformance.trace.events import Delivered, Released, Sent
 
 from . import sequencer_stories as stories
 from .planting import Plant, Planted
@@ -36,6 +36,14 @@ _VARIABLES: Final[dict[str, tuple[Any, str]]] = {
     "status": ("left", 'status: "left", not "unchanged"'),
     "incarnation": (7, 'incarnation: 7, not "unchanged"'),
     "position": ((("a", 0, 7),), 'position: [["a",0,7]], not "unchanged"'),
+    "held": (7, 'held: 7, not "unchanged"'),
+    "told": (7, 'told: 7, not "unchanged"'),
+    "announced": (7, 'announced: 7, not "unchanged"'),
+    "heard": (_ROWS, 'heard: [["a",0,1]], not "unchanged"'),
+    "released": (
+        Released(1, (("b", 0, 1, 1),)),
+        'released: {"view":1,"messages":[["b",0,1,1]]}, not "unchanged"',
+    ),
     "received_table": (_ROWS, 'receivedTable: [["a",0,1]], not "unchanged"'),
     "delivered": (
         Delivered(1, ("b", 0, 1, 1)),
@@ -157,6 +165,14 @@ PLANTED: Final[dict[str, Planted]] = {
             f'{_TABLE}"unchanged"', changed__forward_table=((9, 9),)
         ),
         **_invented(_DATA, C, "ReceiveData", "seqno said view early status incarnation"),
+        f"{_DATA}not nothing_of_safe(changed)": _data(_VARIABLES["held"][1], changed__held=7),
+        f"{_SEND}not nothing_of_safe(changed)": _send(_VARIABLES["held"][1], changed__held=7),
+        **{
+            f"nothing_of_safe: not changed.{name} is UNSET": _data(
+                _VARIABLES[name][1], **{f"changed__{name}": _VARIABLES[name][0]}
+            )
+            for name in ("held", "released", "told", "heard", "announced")
+        },
         **_surplus(_DATA, C, "ReceiveData", "members table digest"),
         f"{_DATA}delivered is UNSET": plant(
             'delivered: "unchanged", not {"view":1,"messages":["a",0,1,2]}',

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from raincheck.conformance.trace.events import Sent
+
+from .planted_sequencer_safe import plant as safe_plant
 from .planting import Plant, Planted
 from .sequencer_story import A, B, Change, on, plant, sets
 
@@ -50,6 +53,11 @@ PLANTED: Final[dict[str, Planted]] = {
     "bindings.sequencer.sent": {
         f"{_COMPARE}len(recorded) != len(messages)": _without(1),
         f"{_COMPARE}len(welcomes) != len(joiners)": _without(0),
+        "Outbox._place: return differs('sent', [builtins(want)], [builtins(sent) for sent in "
+        "event.sent])": safe_plant(
+            'sent: [{"id":["SAFE","a",0,9]}], not [{"id":["SAFE","a",0,3]}]',
+            on(A, "Announce", sets(sent=(Sent(("SAFE", "a", 0, 9)),))),
+        ),
         f"{_WELCOME}sent.id != name": _welcome(id=("JOIN_RSP", "b", 0, "c", 1, 6)),
         f"{_WELCOME}sent.to != tuple(joiner)": _welcome(to=("a", 0)),
         f"{_WELCOME}sent.view != answer.view": _welcome(view=9),

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, Final
 
 from raincheck.conformance.trace.events import Header, Sent
+from raincheck.conformance.trace.findings import INCONCLUSIVE
 from raincheck.conformance.trace.sequencer.tracegen import Trace
 
+from .merging_story import plant as merging_plant
+from .planted_sequencer_merging import OF_VIEWS, without_by
 from .planting import Plant, Planted
 from .sequencer_story import A, B, Change, D, Story, on, plant, sets, story_plant, unsure
 
@@ -66,6 +69,10 @@ PLANTED: Final[dict[str, Planted]] = {
             breaks=TypeError,
             why=_GOES_ON,
         ),
+        **OF_VIEWS,
+        f"{_JOIN}return self._whose(event)": plant(
+            'args.by: ["a",0], not null', on(D, "Join", sets(args__by=("a", 0)))
+        ),
         f"{_JOIN}received is None": _join(_JOIN_NEEDS, _RECEIVED, _NAMED, received=None),
         f"{_JOIN}args.view is None": _join(_JOIN_NEEDS, _RECEIVED, _NAMED, args__view=None),
         f"{_JOIN}not args.members": _join(_JOIN_NEEDS, "", _GOES_ON, args__members=None),
@@ -95,6 +102,9 @@ PLANTED: Final[dict[str, Planted]] = {
         "rules_of: constants: sequencer has no …": unsure(
             "constants: sequencer has no HoldSend", _constants(HoldSend=False)
         ),
+        "rules_of: constants: …: … is none of …": unsure(
+            "constants: Delivery: 'soon' is none of ('agreed', 'safe')", _constants(Delivery="soon")
+        ),
         "surplus: return differs('args', {}, extra)": _TOO_MUCH,
         "surplus: return differs('received', None, event.received)": plant(
             f'{_WHICH}received is not what the model expects; received: ["DATA","a",0,1], not null',
@@ -102,6 +112,9 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "bindings.sequencer.follower": {
+        "Follower.__init__: initial: it lacks who decided the view (by)": merging_plant(
+            "initial: it lacks who decided the view (by)", without_by, verdict=INCONCLUSIVE
+        ),
         "_first_view: initial: …": unsure(
             "r1.a.0.jsonl line 1: initial: Expected `int`",
             lambda trace: sets(initial={"id": "one", "members": []})(trace[A][0]),

@@ -35,6 +35,24 @@ SOURCES: Final = (
         flags=frozenset({"far"}),
     ),
     Source(
+        module="trace.sequencer.merging",
+        planted="planted_sequencer_merging",
+        complaints=frozenset({"_found", "Finding"}),
+        builders=frozenset({"_found"}),
+        asides=frozenset({"_needed"}),
+    ),
+    Source(
+        module="trace.sequencer.across",
+        planted="planted_sequencer_merging",
+        complaints=frozenset({"Promise"}),
+        witnesses=frozenset({"_in_a_view"}),
+    ),
+    Source(
+        module="deliveries.sides",
+        planted="planted_sequencer_merging",
+        witnesses=frozenset({"two_sets", "two_orders", "two_views"}),
+    ),
+    Source(
         module="bindings.sequencer.promised",
         planted="planted_members",
         complaints=frozenset({"Finding", "structs.replace"}),
@@ -77,12 +95,18 @@ SOURCES: Final = (
         | {"_wrong_data", "_wrong_change", "_out_of_order"}
         | {"_plain", "_other_view", "compare"},
         builders=frozenset({"_wrong_data", "_other_view"}),
-        predicates=frozenset({"intervals_changed"}),
+        predicates=frozenset({"intervals_changed", "nothing_of_safe"}),
+    ),
+    Source(
+        module="bindings.sequencer.safe",
+        planted="planted_sequencer_safe",
+        complaints=_WORDS | {"_other_view", "_out_of_order"},
     ),
     Source(
         module="bindings.sequencer.views",
         planted="planted_sequencer_views",
-        complaints=_WORDS,
+        complaints=_WORDS | {"_whose"},
+        builders=frozenset({"_whose"}),
     ),
     Source(
         module="bindings.sequencer.records",
@@ -189,6 +213,11 @@ SOURCES: Final = (
         planted="planted_invariants",
         complaints=frozenset({"broken"}),
         asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.nakack.merging",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
     ),
     Source(
         module="bindings.stable.invariants",

@@ -40,7 +40,7 @@ def spark_session(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise UsageError(
-            "Spark is not installed: pip install raincheck[audit], or use --engine local."
+            "Spark is not installed: pip install 'raincheck[spark]', or use --engine local."
         ) from error
     # Workers are started as children and must find the same packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable

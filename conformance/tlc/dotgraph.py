@@ -2,7 +2,8 @@
 
 What the reader relies on, in TLC 2.15 and later: a state is a line `<id> [label="/\\ x = ..."`,
 an initial one is `style = filled`, a step is a line `<id> -> <id> [label="Action"`; the label
-escapes `\\`, `"` and line breaks. Everything else in the file is decoration.
+escapes `\\`, `"` and line breaks. Where TLC checks temporal properties it adds a step of its own to
+each state, `<id> -> <id> [style="dashed"]`: to stay there. Everything else is decoration.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _EDGE: Final = re.compile(rf"(-?\d+) -> (-?\d+)(?:\s*\[(?:[^\"\]]*?\blabel={_QUO
 _NODE: Final = re.compile(rf"(-?\d+) \[(?:[^\"\]]*?\b)?label={_QUOTED}(.*)")
 # Newer TLC fills states outside the model's constraints too, but in a colour.
 _INITIAL: Final = re.compile(r'(?!.*fillcolor).*\bstyle\s*=\s*"?filled')
+_STAYS: Final = re.compile(r'(-?\d+) -> \1 \[style="dashed"\]')
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _CONJUNCT: Final = re.compile(r"(?:\A|\n)/\\ (\w+) = ")
 _INSTANCE: Final = re.compile(r"MC(?=[A-Z])")
@@ -84,6 +86,8 @@ class _Reading:
         if (edge := _EDGE.match(line)) is not None:
             source, target, label = edge.groups()
             if label is None:
+                if _STAYS.match(line):
+                    return
                 raise ValueError(f"{self.where}, line {number}: a step without its action's name")
             self.edges[0].append(self.number_of(source))
             self.edges[1].append(self.label_of(label))

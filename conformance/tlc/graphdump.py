@@ -18,6 +18,11 @@ from .stategraph import StateGraph
 
 KIND: Final = "graph"
 
+_MOST_BESIDE: Final = 800
+"""Measured on the quick cases: a run of its own costs 0.6 s of processor, and the dump of what
+belongs to temporal properties a millisecond for each state.
+"""
+
 # Graphs may be as large as `mirror` can compare.
 _OPTIONS: Final = tlc.Options(heap="2g")
 
@@ -101,19 +106,21 @@ def graph_key(
     )
 
 
-def comes_with_the_answer(asked: Configuration) -> bool:
-    """Tell whether a run that checks the properties also dumps the whole graph, if all hold.
+def comes_with_the_answer(asked: Configuration, states: int | None) -> bool:
+    """Tell whether a run that checks the properties of so many states should dump the graph too.
 
-    Temporal properties are the exception: TLC then dumps what it adds for itself as well.
+    With temporal properties TLC also dumps the graph that it makes for them, which no option
+    prevents: from some size on that costs more than a run of its own for the states alone.
     """
-    return not asked.names("PROPERTY")
+    return not asked.names("PROPERTY") or (states or 0) <= _MOST_BESIDE
 
 
 @dataclass(frozen=True, slots=True)
 class KeptGraph:
     """The place in a store of a graph that a check has dumped, until `mirror` takes it.
 
-    Where an invariant is violated, it is the part that one worker of TLC saw until then.
+    Where an invariant is violated, it is the part that one worker of TLC saw until then. Where a
+    temporal property is, it is the whole graph, if TLC had all of it when it found that.
     """
 
     store: Store
@@ -126,8 +133,11 @@ class KeptGraph:
 
     def keep(self, result: tlc.TlcResult) -> None:
         """Mark the dump of the run as whole or as a part, or remove it."""
-        part = result.verdict == tlc.VIOLATED and len(result.trace) > 1
-        if result.verdict == tlc.HOLDS or part:
+        violated = result.verdict == tlc.VIOLATED
+        temporal = result.kind == "temporal"
+        part = violated and not temporal and len(result.trace) > 1
+        whole = result.verdict == tlc.HOLDS or (violated and temporal and not result.waiting)
+        if whole or part:
             self.store.put(KIND, self.key, {"states": result.distinct_states, "part": part})
         else:
             self.file.unlink(missing_ok=True)

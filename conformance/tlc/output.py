@@ -23,7 +23,8 @@ _SINGLE: Final = re.compile(r"\A(\w+) = ")
 # A simulation says only that it has ended, and how many states it has made.
 _MADE: Final = re.compile(r"([\d,]+) states generated, -1 distinct states found")
 _STATS: Final = re.compile(
-    r"([\d,]+) states generated.*?([\d,]+) distinct states? found", re.DOTALL
+    r"([\d,]+) states generated.*?([\d,]+) distinct states? found.*?([\d,]+) states? left on queue",
+    re.DOTALL,
 )
 _DEPTH: Final = re.compile(r"graph search is ([\d,]+)")
 _VERSION: Final = re.compile(r"TLC2 Version (.*)")
@@ -127,6 +128,8 @@ class Report:
     """Several names, where TLC gives several."""
     generated: int = 0
     distinct: int = 0
+    waiting: int = 0
+    """The number of distinct states whose steps had not been taken yet."""
     depth: int = 0
     trace: tuple[TlcState, ...] = ()
     back_to: int | None = None
@@ -175,7 +178,7 @@ def read_output(text: str) -> Report:
 
     version = _VERSION.search(said(2262))
     depth = _DEPTH.search(said(2194))
-    generated, distinct = _stats(messages)
+    generated, distinct, waiting = _stats(messages)
     made = _MADE.search(said(2209))
     kind, violated = _violation(messages)
     return Report(
@@ -188,6 +191,7 @@ def read_output(text: str) -> Report:
         candidates=violated[1:] and violated,
         generated=_number(made[1]) if made else generated,
         distinct=distinct,
+        waiting=waiting,
         depth=_number(depth[1]) if depth else 0,
         trace=_trace(messages),
         back_to=_back_to(messages),
@@ -230,12 +234,12 @@ def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
 
-def _stats(messages: tuple[Message, ...]) -> tuple[int, int]:
+def _stats(messages: tuple[Message, ...]) -> tuple[int, int, int]:
     """Return the last statistics; a run that breaks off leaves those of its last progress."""
     for message in reversed(messages):
         if message.code in (2199, 2200) and (found := _STATS.search(message.text)):
-            return _number(found[1]), _number(found[2])
-    return 0, 0
+            return _number(found[1]), _number(found[2]), _number(found[3])
+    return 0, 0, 0
 
 
 def _violation(messages: tuple[Message, ...]) -> tuple[str, tuple[str, ...]]:

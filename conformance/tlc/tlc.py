@@ -67,6 +67,8 @@ class TlcResult:
     kind: str = ""
     candidates: tuple[str, ...] = ()
     distinct_states: int = 0
+    waiting: int = 0
+    """The number of distinct states whose steps TLC had not taken when it ended."""
     generated: int = 0
     depth: int = 0
     seconds: float = 0.0
@@ -272,7 +274,8 @@ def _distinguished(run: _Run, asked: Configuration, result: TlcResult) -> TlcRes
         alone = run(asked.instead(f"{kept}PROPERTY {name}\n"))
         seconds += alone.seconds
         if alone.verdict == VIOLATED:
-            return replace(alone, seconds=round(seconds, 3))
+            waiting = max(result.waiting, alone.waiting)
+            return replace(alone, seconds=round(seconds, 3), waiting=waiting)
     return result
 
 
@@ -309,6 +312,7 @@ def result_of(
         kind=report.kind if verdict == VIOLATED else "",
         candidates=candidates,
         distinct_states=report.distinct,
+        waiting=report.waiting,
         generated=report.generated,
         # Where TLC stops early it reports the depth that it has explored, not the trace's length.
         depth=report.depth or len(report.trace),

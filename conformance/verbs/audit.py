@@ -32,7 +32,7 @@ from raincheck.conformance.report.places import placed
 from raincheck.conformance.report.sarif import sarif_json, workflow_commands
 
 from . import auditsteps
-from .auditsteps import CACHE, IDENTITY
+from .auditsteps import CACHE, IDENTITY, PLAN
 from .doctor import examine
 
 FULL = "latest-full.json"
@@ -67,6 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "says so",
     )
     parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the interrupted audit in the folder of --out: the steps that had ended "
+        "stand, if sources, tools and options are the same; the page says so",
+    )
+    parser.add_argument(
         "--from",
         dest="source",
         type=Path,
@@ -88,6 +94,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
     if args.source is not None and not args.source.is_dir():
         raise UsageError(f"--from {args.source} is no folder: name that of an earlier audit.")
+    if args.resume and args.source is not None:
+        raise UsageError("--resume runs the steps that are left and --from runs none: choose one.")
     known, skip = _chosen(args)
     chosen = tuple(plan for plan in known if plan.name not in skip)
     again = _reproduce(args)
@@ -102,15 +110,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         steps = auditsteps.earlier(chosen, args.source, found["sources"])
         evidence = Evidence("audit", args.out)
     else:
-        evidence = Evidence("audit", args.out)  # what is interrupted from now on has begun
-        found = _identity()
-        evidence.write_json(IDENTITY, found)
-        own = args.out / CACHE
-        shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
-        try:
-            steps = auditsteps.run_all(chosen, args.out, ui, reuse=args.reuse)
-        finally:
-            shutil.rmtree(own, ignore_errors=True)
+        evidence, steps, found = _gather(args, chosen, ui)
     by_name = {step.name: step for step in steps}
     steps = tuple(by_name.get(plan.name) or auditsteps.left_out(plan, args.out) for plan in known)
     basis = compile_basis(steps, load_cases(), load_assumptions(), load_mutants())
@@ -127,6 +127,28 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             ui.announce(line)
     ui.say(f"The page: {args.out / 'report.html'}")
     return outcome
+
+
+def _gather(
+    args: argparse.Namespace, chosen: tuple[Plan, ...], ui: Ui
+) -> tuple[Evidence, tuple[Step, ...], dict[str, Any]]:
+    """Run the steps, those that an interrupted audit has left to do; return what they found."""
+    ended: dict[str, Step] = {}
+    own = args.out / CACHE
+    if args.resume:
+        found = _identity()
+        ended = auditsteps.interrupted(chosen, args.out, found)
+        ui.say(f"{len(ended)} of {len(chosen)} steps had ended before the interruption.")
+        evidence = Evidence("audit", args.out)
+    else:
+        evidence = Evidence("audit", args.out)  # what is interrupted from now on has begun
+        found = _identity()
+        evidence.write_json(IDENTITY, found)
+        evidence.write_text(PLAN, auditsteps.plan_text(chosen))
+        shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
+    steps = auditsteps.run_all(chosen, args.out, ui, reuse=args.reuse, ended=ended)
+    shutil.rmtree(own, ignore_errors=True)  # an interrupted audit keeps it, to be resumed
+    return evidence, steps, found
 
 
 def _identity() -> dict[str, Any]:
@@ -146,6 +168,7 @@ def _with_summary(
         "tier": args.tier,
         "seed": args.seed,
         "reused": bool(args.reuse),
+        "resumed": bool(args.resume),
         "written_again_from": str(args.source or ""),
         "against": str(args.against or ""),
         "latest_full": _latest_full(args.out),

@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition
@@ -26,19 +26,25 @@ from raincheck.conformance.ui import Steps
 CACHE: Final = "cache"
 """The audit's own store, while it runs."""
 IDENTITY: Final = "identity.json"
+PLAN: Final = "plan.json"
+"""The words of each step, by which a resumed audit knows that it is the same one."""
 SIDE_BY_SIDE: Final = 2
 GRACE: Final = 10.0
 """Seconds that a step has, when the audit is interrupted, to end the processes that it started."""
 
 
-def run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple[Step, ...]:
-    """Run the steps, two at a time, each after the steps that it needs; return them in order."""
-    done: dict[str, Step] = {}
-    waiting = list(chosen)
+def run_all(
+    chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool, ended: Mapping[str, Step]
+) -> tuple[Step, ...]:
+    """Run the steps that have not ended, two at a time, each after the steps that it needs; return
+    all in order.
+    """
+    done = dict(ended)
+    waiting = [plan for plan in chosen if plan.name not in done]
     changed = Condition()
     there = {plan.name for plan in chosen}
     # Each step is a raincheck process with JVMs or members in process groups of their own.
-    with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
+    with Processes(grace=GRACE) as processes, ui.progress(len(waiting), "audit") as progress:
 
         def next_plan() -> Plan | None:
             """Wait for a step that can begin; return None if none is left."""
@@ -106,21 +112,60 @@ def run_one(plan: Plan, out: Path, processes: Processes, *, reuse: bool) -> Step
     return missing(plan, out, problem, seconds)
 
 
+def plan_text(chosen: Sequence[Plan]) -> str:
+    """Return what an audit writes of the steps that it is about to do."""
+    return json.dumps({plan.name: plan.words for plan in chosen}, indent=2) + "\n"
+
+
+def interrupted(chosen: Sequence[Plan], out: Path, identity: Mapping[str, Any]) -> dict[str, Step]:
+    """Return the steps that an interrupted audit of the same kind has ended, by name.
+
+    Raises UsageError if the folder has no such audit, or one of other sources, tools or steps.
+    """
+    if (out / SUMMARY).is_file() or not (out / INCOMPLETE).is_file():
+        raise UsageError(f"--resume: {out} has no interrupted audit: name its folder with --out.")
+    made = _made(out, identity["sources"])
+    if made.get("tools") != identity["tools"]:
+        raise UsageError(f"--resume: the audit in {out} was begun with other tools: audit again.")
+    try:
+        planned = (out / PLAN).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--resume: {out} does not say its steps: audit again.") from error
+    if planned != plan_text(chosen):
+        raise UsageError(
+            f"--resume: the audit in {out} was begun with other steps: give the options that it "
+            "was begun with."
+        )
+    digest, ended = digest_of(identity["sources"]), {}
+    for plan in chosen:
+        if (out / plan.name / SUMMARY).is_file() and sources_of(out / plan.name) == digest:
+            step = read(plan, out, None)
+            if not step.problem:
+                ended[plan.name] = step
+    return ended
+
+
+def _made(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
+    """Return the identity of the audit in the folder, which must be of the same sources."""
+    try:
+        made: dict[str, Any] = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
+        theirs: dict[str, str] = dict(made["sources"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{folder} does not say of which sources its evidence is: audit again."
+        ) from error
+    if other := differing(theirs, sources):
+        raise UsageError(
+            f"The evidence of {folder} is of other sources ({some(other)}): audit again."
+        )
+    return made
+
+
 def earlier(chosen: Sequence[Plan], source: Path, sources: dict[str, str]) -> tuple[Step, ...]:
     """Return the steps of an earlier audit; raise UsageError if it was one of other sources."""
     if not any((source / plan.name / SUMMARY).is_file() for plan in chosen):
         return tuple(_absent(plan, source) for plan in chosen)
-    try:
-        made: dict[str, Any] = json.loads((source / IDENTITY).read_text(encoding="utf-8"))
-        theirs: dict[str, str] = dict(made["sources"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UsageError(
-            f"{source} does not say of which sources its evidence is: audit again."
-        ) from error
-    if other := differing(theirs, sources):
-        raise UsageError(
-            f"The evidence of {source} is of other sources ({some(other)}): audit again."
-        )
+    _made(source, sources)
     steps = []
     for plan in chosen:
         there = (source / plan.name / SUMMARY).is_file()

@@ -81,10 +81,10 @@ class Checker:
         if self.store is not None and (known := known_answer(self.store, key)) is not None:
             return Answer(case, known, cached=True)
         graph = None
-        part = case.expected != HOLDS
+        part = case.expected not in (HOLDS, *case.temporal)
         # Several workers do not take the states in their order: what part they saw is not known.
         wanted = self.compared(case) and not (part and options.workers > 1)
-        if self.store is not None and wanted and comes_with_the_answer(asked):
+        if self.store is not None and wanted and comes_with_the_answer(asked, case.distinct):
             where = graph_key(case.module, asked, jar, major, part=part)
             graph = KeptGraph(self.store, where)
         result = run_tlc(

@@ -12,8 +12,8 @@ import argparse
 import shlex
 import tempfile
 import time
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -38,7 +38,6 @@ from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.graphdump import (
     Dump,
     KeptGraph,
-    comes_with_the_answer,
     dump_command,
     dump_graph,
     graph_key,
@@ -73,6 +72,16 @@ class Case:
     unmodelled: frozenset[str] = frozenset()  # invariants that the model need not have
 
 
+@dataclass(slots=True)
+class Twins:
+    """The cases of one system, which ask different things of one graph: it is compared once."""
+
+    name: str = ""
+    """The case whose whole graph was compared, and was equal; "" until then."""
+    found: Exploration[Any] | None = None
+    figures: dict[str, object] = field(default_factory=dict)
+
+
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
     """Return the protocol's model for the constants; raise UsageError if there is none."""
     record = registry.protocol(protocol)
@@ -104,33 +113,44 @@ def mirror_case(
     kept: Dump | None = None,
     dump: Dumper = dump_graph,
     progress: Callable[[Progress], None] | None = None,
+    twins: Twins | None = None,
 ) -> Result:
     """Compare one case, with TLC's graph if it has been `kept`; it may be a part.
 
-    The detail of a violation is the shortest path to the difference.
+    Of a case whose graph was compared for one of its twins, only the invariants are asked. The
+    detail of a violation is the shortest path to the difference.
     """
     started = time.monotonic()
-    levels = kept.levels if kept is not None else None
-    found = explore(machine, limit=limit, levels=levels, invariants={}, progress=progress)
-    figures: dict[str, object] = {"states": len(found.graph)}
+    twins = Twins() if twins is None else twins
+    figures: dict[str, object] = {}
 
     def result(verdict: str, detail: str = "") -> Result:
         figures["seconds"] = round(time.monotonic() - started, 1)
         return Result(case.name, case.protocol, verdict, figures=figures, detail=detail)
 
-    if len(found.graph) > limit:
-        return result(INCONCLUSIVE, f"the model has more than {limit} states: raise --limit")
-    model = of_machine(machine, found.graph)
-    # TLC and the model may find the same step in several ways: the figures count what is compared.
-    figures |= {"edges": model.step_count(), "actions": len(found.graph.action_counts())}
-    spec = kept or dump(case.module, case.asked, workdir)
-    figures |= {"depth": found.depth, "tlc_states": spec.tlc_states}
-    figures["tlc_edges"] = spec.graph.step_count()
-    if spec.last is not None:
-        figures |= {"states": spec.tlc_states, "edges": figures["tlc_edges"], "part": True}
-    difference = compare(spec.graph, model, spec.last)
-    if difference is not None:
-        return result(VIOLATED, difference.text())
+    found = twins.found
+    if found is not None:
+        figures |= {**twins.figures, "same_graph_as": twins.name}
+    else:
+        levels = kept.levels if kept is not None else None
+        found = explore(machine, limit=limit, levels=levels, invariants={}, progress=progress)
+        figures["states"] = len(found.graph)
+        if len(found.graph) > limit:
+            return result(INCONCLUSIVE, f"the model has more than {limit} states: raise --limit")
+        model = of_machine(machine, found.graph)
+        # TLC and the model may find the same step in several ways: the figures count what is
+        # compared.
+        figures |= {"edges": model.step_count(), "actions": len(found.graph.action_counts())}
+        spec = kept or dump(case.module, case.asked, workdir)
+        figures |= {"depth": found.depth, "tlc_states": spec.tlc_states}
+        figures["tlc_edges"] = spec.graph.step_count()
+        if spec.last is not None:
+            figures |= {"states": spec.tlc_states, "edges": figures["tlc_edges"], "part": True}
+        difference = compare(spec.graph, model, spec.last)
+        if difference is not None:
+            return result(VIOLATED, difference.text())
+        if spec.last is None:
+            twins.name, twins.found, twins.figures = case.name, found, dict(figures)
     missing = {*case.asked.names("INVARIANT")} - {*machine.invariants} - case.unmodelled
     if missing:
         name = min(missing)
@@ -142,7 +162,7 @@ def mirror_case(
     complaint = promises(machine, found, case.asked, case.expected, figures)
     if complaint:
         return result(VIOLATED, complaint)
-    return result(HOLDS, "" if spec.last is None else "as far as TLC went until the violation")
+    return result(HOLDS, "as far as TLC went until the violation" if "part" in figures else "")
 
 
 def promises(
@@ -226,36 +246,49 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         def by_name(case: Case) -> bool:
             return case.name in args.names or args.cfg is not None
 
-        def compared(case: Case) -> tuple[Case, Result]:
-            def tell(at: Progress) -> None:
-                steps.advance(0, f"{case.name}: {at.states} states, {at.waiting} waiting")
+        def compared(cases: Sequence[Case]) -> list[tuple[Case, Result]]:
+            twins = Twins() if len(cases) > 1 else None
 
-            return case, comparer.compared(case, tell)
+            def one(case: Case) -> tuple[Case, Result]:
+                def tell(at: Progress) -> None:
+                    steps.advance(0, f"{case.name}: {at.states} states, {at.waiting} waiting")
 
-        def keep(pair: tuple[Case, Result]) -> None:
-            case, result = pair
-            if result.verdict == INCONCLUSIVE and not by_name(case):
-                leave_out(case, result.detail)
-                return
-            if result.verdict == VIOLATED:
-                evidence.write_text(f"{case.name}.difference.txt", result.detail + "\n")
-            found[case.name] = result
-            steps.advance(1, case.name)
+                return case, comparer.compared(case, tell, twins)
 
-        wanted = []
+            return [one(case) for case in cases]
+
+        def keep(pairs: Sequence[tuple[Case, Result]]) -> None:
+            for case, result in pairs:
+                if result.verdict == INCONCLUSIVE and not by_name(case):
+                    leave_out(case, result.detail)
+                    continue
+                if result.verdict == VIOLATED:
+                    evidence.write_text(f"{case.name}.difference.txt", result.detail + "\n")
+                found[case.name] = result
+                steps.advance(1, case.name)
+
+        wanted: dict[object, list[Case]] = {}
         for case in cases:
             # An unnamed case is not worth a long exploration up to the limit.
             if not by_name(case) and (reason := _unwanted(case, args)):
                 leave_out(case, reason)
             else:
-                wanted.append(partial(compared, case))
+                wanted.setdefault(_system(case), []).append(case)
+        for alike in wanted.values():  # first those whose graph TLC has seen whole
+            alike.sort(key=lambda case: case.expected != HOLDS)
         # While TLC works on one case, another is explored and compared here.
-        side_by_side(wanted, 2, each=keep, stop=processes.stop)
+        work = [partial(compared, alike) for alike in wanted.values()]
+        side_by_side(work, 2, each=keep, stop=processes.stop)
     results = tuple(found[case.name] for case in cases if case.name in found)
     outcome = Outcome("mirror", results, again)
     evidence.write_json("left_out.json", left_out)
     evidence.finish(outcome)
     return outcome
+
+
+def _system(case: Case) -> object:
+    """Return what cases have in common that are about one system, whatever they ask of it."""
+    return case.protocol, case.module, case.asked.behaviour_only()
 
 
 def _unwanted(case: Case, args: argparse.Namespace) -> str:
@@ -283,7 +316,9 @@ class Comparer:
     """Whether the graph that a check left is of use only if it is whole."""
     _tools: tuple[str, int] | None = None
 
-    def compared(self, case: Case, progress: Callable[[Progress], None]) -> Result:
+    def compared(
+        self, case: Case, progress: Callable[[Progress], None], twins: Twins | None = None
+    ) -> Result:
         """Return the result of a case: kept from an earlier run, or found now."""
         machine = machine_of(case.protocol, case.asked.constants, case.asked.where)
 
@@ -294,9 +329,10 @@ class Comparer:
                     machine,
                     Path(workdir),
                     limit=self.limit,
-                    kept=self.kept(case),
+                    kept=self.kept(case) if twins is None or twins.found is None else None,
                     dump=self.dump,
                     progress=progress,
+                    twins=twins,
                 )
             return Found((result,))
 
@@ -324,7 +360,7 @@ class Comparer:
 
     def kept(self, case: Case) -> Dump | None:
         """Return the graph that a check has left in the store, if it is of use."""
-        if self.store is None or not comes_with_the_answer(case.asked):
+        if self.store is None:
             return None
         kept = KeptGraph(self.store, self.graph_of(case.module, case.asked)).take(case.asked)
         if kept is None and not self.whole:

@@ -37,6 +37,7 @@ from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
 
 from .events import Request
+from .idle_settings import CHECKED, check_given, check_stack
 from .payloads import Payload
 from .state_callbacks import GetStateCall, SetStateCall
 
@@ -48,6 +49,7 @@ OnCall: TypeAlias = Callable[[Request], Payload | Awaitable[Payload]]
 
 TRANSPORTS = ("udp", "multicast", "tcp")
 DEFAULT_GROUP = "239.192.7.7:45588"
+_PRIMARY_TIMEOUT = 10.0
 
 _log = logging.getLogger("raincheck")
 _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
@@ -64,7 +66,7 @@ class ChannelSettings(TypedDict, total=False):
     bind: str | Endpoint
     advertise: str | Endpoint | None
     initial_hosts: Sequence[str | Endpoint]
-    group: str | Endpoint
+    group: str | Endpoint | None
     timeout: float
     leave_timeout: float
     admit: Admit | None
@@ -84,13 +86,16 @@ class ChannelSettings(TypedDict, total=False):
     encrypt: bool
     rejoin: bool
     on_merge: str | None
+    order: str | None
     delivery: str | None
+    stability: str | None
+    repair: str | None
     primary: str | None
     expected_votes: int | None
     votes: int | None
     tie_breaker: bool | None
     found: bool | None
-    primary_timeout: float
+    primary_timeout: float | None
     stack: StackConfig
 
 
@@ -115,8 +120,8 @@ class ChannelConfig:
     initial_hosts: Sequence[str | Endpoint] = ()
     """Addresses of members; this member's own may be among them. A host name stands for all of its
     addresses."""
-    group: str | Endpoint = DEFAULT_GROUP
-    """The IP multicast group, for transport "multicast"."""
+    group: str | Endpoint | None = None
+    """The IP multicast group, for transport "multicast" alone. None: `DEFAULT_GROUP`."""
     timeout: float = 10.0
     """Time-out of connecting, in seconds."""
     leave_timeout: float = 10.0
@@ -156,7 +161,8 @@ class ChannelConfig:
     """The group's key: `SIZE` bytes, the path of a key file, or several of these, of which the
     first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
     encrypt: bool = True
-    """Whether datagrams under a key are encrypted too, not only authenticated."""
+    """Whether datagrams under a key are encrypted too, not only authenticated. False needs a key.
+    """
     rejoin: bool = False
     """Whether a member that the group excludes comes back by itself, as its next incarnation; see
     `Channel.on_excluded`."""
@@ -166,30 +172,45 @@ class ChannelConfig:
     application is shown a `MergeView`, in which it brings its states together; "state", the same,
     and the sides that do not prevail are given the state of the one that does (`get_state` and
     `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
+    order: str | None = None
+    """The protocol that gives messages one order: "sequencer", or "total", which does so by ids
+    that begin anew with each view (docs/protocols/total.md). All members need the same. None: as in
+    `stack`, where it is "sequencer"."""
     delivery: str | None = None
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same. None: as in `stack`, where it is
     "agreed"."""
+    stability: str | None = None
+    """How members learn what all have delivered, and forget it: "votes", each tells all, again and
+    again; "gossip", a word goes from member to member and gathers it, at a few datagrams for each
+    member however many there are. All members need the same, and their groups do not merge. None:
+    as in `stack`, where it is "votes"."""
+    repair: str | None = None
+    """How members get what they lack: "requests", each asks as soon as it sees a gap; "gossip", it
+    asks the member from which a gossip has come, which spreads the requests of a large group and
+    takes longer; that needs `stability="gossip"`. All members need the same. None: as in `stack`,
+    where it is "requests"."""
     primary: str | None = None
     """Which side of a partition goes on: "majority", the one that has a majority of the last
     primary view; the others deliver nothing until they have merged with it. All members need the
     same. None: as in `stack`, where each side goes on for itself."""
     expected_votes: int | None = None
-    """With `primary`: how many votes all members have together; the first primary view needs them
-    all. All members need the same."""
+    """With `primary` alone: how many votes all members have together; the first primary view needs
+    them all. All members need the same."""
     votes: int | None = None
-    """With `primary`: how many of them this member has. None: as in `stack`, where it is 1."""
+    """With `primary` alone: how many of them this member has. None: as in `stack`, where it is
+    1."""
     tie_breaker: bool | None = None
-    """With `primary`: whether of two halves the one with the smallest address (name, then earlier
-    life) goes on, instead of neither. All members need the same. None: as in `stack`, where it
-    does."""
+    """With `primary` alone: whether of two halves the one with the smallest address (name, then
+    earlier life) goes on, instead of neither. All members need the same. None: as in `stack`, where
+    it does."""
     found: bool | None = None
-    """With `primary`: whether an operator says that the group's history is lost, and no other
+    """With `primary` alone: whether an operator says that the group's history is lost, and no other
     process goes on: then a majority of `expected_votes` may begin a new one."""
-    primary_timeout: float = 10.0
-    """With `primary`: for how many seconds a send or call waits until the view is primary, before
-    it raises NotPrimary; 0: it does not wait."""
+    primary_timeout: float | None = None
+    """With `primary` alone: for how many seconds a send or call waits until the view is primary,
+    before it raises NotPrimary; 0: it does not wait. None: 10."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -215,38 +236,46 @@ class ChannelConfig:
         for setting in ("timeout", "leave_timeout", "inbox"):
             if getattr(self, setting) <= 0:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
-        waits = self.primary_timeout
+        waits = self.patience
         if not isinstance(waits, int | float) or not waits >= 0:  # so that NaN is refused, too
             raise ConfigError(f"primary_timeout is {waits!r}; it must be 0 or more seconds")
+        check_stack(self.stack)
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
             raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
         if self.ask is not None:
             inside(self.ask, "ask")
         merges = self._protocols()
+        check_given({name: getattr(self, name) for name in CHECKED}, self.stack)
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
-        if self.trace is not None and merges.on_merge != "leave":
+        if self.trace is not None and merges.order != "sequencer":
             raise ConfigError(
-                f"trace= is for groups that do not merge, and on_merge is {merges.on_merge!r}; "
-                f"leave one of them out"
-            )
-        if self.trace is not None and merges.delivery != "agreed":
-            raise ConfigError(
-                f"trace= is for groups with agreed delivery, and delivery is {merges.delivery!r}; "
-                f"leave one of them out"
+                f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
             )
         parse_endpoint(self.bind, "bind")
-        parse_endpoint(self.group, "group")
+        parse_endpoint(self._ip_group, "group")
         for host in self.initial_hosts:
             if parse_endpoint(host, "initial host")[1] == 0:
                 raise ConfigError(f"initial host {host} has port 0; name the port it listens on")
+
+    @property
+    def patience(self) -> float:
+        """For how many seconds a send or call waits until the view is primary."""
+        return _PRIMARY_TIMEOUT if self.primary_timeout is None else self.primary_timeout
+
+    @property
+    def _ip_group(self) -> str | Endpoint:
+        return DEFAULT_GROUP if self.group is None else self.group
 
     def _protocols(self) -> StackConfig:
         """Return the protocols' settings, with those that were given beside them."""
         names = (
             "on_merge",
+            "order",
             "delivery",
+            "stability",
+            "repair",
             "primary",
             "expected_votes",
             "votes",
@@ -281,7 +310,14 @@ class ChannelConfig:
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-        recorder = sequencer_recorder(self.run, address, self.nodes or (address.node,), writer)
+        recorder = sequencer_recorder(
+            self.run,
+            address,
+            self.nodes or (address.node,),
+            writer,
+            merges=config.on_merge != "leave",
+            delivery=config.delivery,
+        )
         stack = Stack(address, config, seed=seed, secret=token_bytes(32), recorder=recorder)
         return stack, writer
 
@@ -314,6 +350,11 @@ class ChannelConfig:
     async def open_transport(self) -> Transport:
         """Open the sockets."""
         keys = read_keys(self.key)
+        if not keys and not self.encrypt:
+            raise ConfigError(
+                "encrypt is False, and there is no key, so nothing is authenticated either; give "
+                "the group's key (key=), or leave encrypt= out"
+            )
         transport = await self._open_transport()
         if not keys:
             return transport
@@ -327,7 +368,7 @@ class ChannelConfig:
         if self.transport == "udp":
             return UdpTransport(endpoint, advertise)
         if self.transport == "multicast":
-            group = await resolve(parse_endpoint(self.group, "group"), "group")
+            group = await resolve(parse_endpoint(self._ip_group, "group"), "group")
             return MulticastTransport(endpoint, group)
         transport = TcpTransport(endpoint, advertise)
         await transport.listen()

@@ -92,10 +92,14 @@ class Connected(ABC, Generic[D]):
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         if error is None:
-            await self.leave()
+            await self._finish()
         else:
             with contextlib.suppress(RaincheckError):  # the first error matters more
-                await self.leave()
+                await self._finish()
+
+    async def _finish(self) -> None:
+        """End the member at the end of `async with`."""
+        await self.leave()
 
     # receiving
 

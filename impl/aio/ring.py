@@ -1,7 +1,7 @@
 """The ring: views with a history, one lock with a fence, and multicast, for asyncio applications.
 
-    founders = ["a@10.0.0.5:7001", "b@10.0.0.6:7001", "c@10.0.0.7:7001"]
-    async with Ring.connect("locks", name="a", founders=founders, state_file="a.ring") as ring:
+    members = ["a@10.0.0.5:7001", "b@10.0.0.6:7001", "c@10.0.0.7:7001"]
+    async with Ring.connect("locks", name="a", members=members, state_file="a.ring") as ring:
         async with ring.token() as fence:
             store.write(record, fence.key)
         await ring.multicast(b"done")
@@ -31,6 +31,7 @@ from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.frames import VERSION
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, NotAdmitted, RingReport
+from raincheck.impl.ring.starter import identity_of
 from raincheck.impl.ring.views import RingView
 from raincheck.impl.stack.reports import Dropped, Left
 
@@ -47,13 +48,15 @@ from .status import Status, encoded
 
 
 class Ring(Connected[RingDriver]):
-    """One member of a ring. Made by `Ring.connect`, ended by `leave`."""
+    """One member of a ring. Made by `Ring.connect`, ended by `close` or `leave`."""
 
     def __init__(self, settings: RingSettings, opened: Opened) -> None:
         """Use `Ring.connect` instead."""
         desk = settings.make_desk(opened.transport, lambda: encoded(self.status()))
-        driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep, desk)
-        lock = Lock(driver, self._until)
+        driver = RingDriver(
+            opened.node, opened.transport, self._reported, opened.keep, opened.starter, desk
+        )
+        lock = Lock(driver, self._until, opened.node.config.identity)
         inbox = Inbox(settings.inbox, hold=lock.rest, release=lock.stop_resting)
         super().__init__(driver, inbox, of="ring", key=settings.key)
         self._settings = settings
@@ -63,6 +66,7 @@ class Ring(Connected[RingDriver]):
         self._namesake: str | None = None
         self._barred: str | None = None
         self._sealed: Endpoint | None = None
+        self._closes = False
         self.on_view: Callable[[RingView], None] | None = None
         """Called with each view when this member commits it; must not block."""
 
@@ -70,14 +74,21 @@ class Ring(Connected[RingDriver]):
 
     @staticmethod
     def connect(ring: str, **settings: Unpack[RingKeywords]) -> Connecting[Ring]:
-        """Found the ring, join it, or come back to it; `await` it or use it in `async with`.
+        """Found the ring, come back to it, or join it; `await` it or use it in `async with`.
 
-        The settings are the fields of `RingSettings`: name, bind, founders or join, state_file, ...
-        It is connected once it has a view that it is in.
+        The call is the same for the first start and for all later ones. The settings are the fields
+        of `RingSettings`: name, bind, members or join, state_file, ... It is connected once it has
+        a view that it is in. The end of `async with` closes a member that has a state file, and
+        lets one without leave, since nothing could come back to its place.
 
         Raises ConfigError for what cannot work, and WaitTimeout, naming who was asked, when it
         took too long.
         """
+        if "founders" in settings:
+            raise ConfigError(
+                "founders= is members= now: give the same list of all members at each start, "
+                "also after a crash or a clean stop"
+            )
         return Ring.connecting(RingSettings(ring=ring, **settings))
 
     @staticmethod
@@ -93,7 +104,8 @@ class Ring(Connected[RingDriver]):
 
     async def _joined(self) -> None:
         try:
-            await self._until(self._admitted, "connecting", self._settings.timeout)
+            await self._until(self._admitted, "connecting", self._opened.rest)
+            self._opened.starter.waits = False
         except WaitTimeout:
             if why := self._locked_out():
                 raise ConfigError(f"{why}; give all members of a ring the same key=") from None
@@ -116,7 +128,17 @@ class Ring(Connected[RingDriver]):
                 f"{self.address} is not let into ring {self._settings.ring!r}: {self._barred} "
                 f"does not admit it; see admit= there"
             )
-        return self.view_state == "agreement" and self.address in self.members
+        if self.view_state == "agreement" and self.address in self.members:
+            return True
+        if self._opened.starter.elsewhere is not None:
+            place, ring = self._opened.starter.elsewhere
+            raise ConfigError(
+                f"{self.address} is of ring {self._settings.ring!r} with the identity "
+                f"{self.identity}, but the member at {shown(place)} is of one with the identity "
+                f"{identity_of(ring)}: it has been founded again; remove the state file of the "
+                f"one that is given up, and it joins the other"
+            )
+        return False
 
     async def _close(self) -> None:
         try:
@@ -125,17 +147,31 @@ class Ring(Connected[RingDriver]):
             await self._opened.close()
 
     async def leave(self, timeout: float | None = None) -> None:
-        """Leave in good order: what was multicast is delivered first, then the others are told.
+        """Give the place up: what was multicast is delivered first, then the others are told.
 
         A lock that is held is lost. Raises WaitTimeout when it takes too long, as it does for a
         member without a majority; the socket is closed all the same, and the ring goes on as if
-        this member had crashed. A state file is good for coming back only in that case.
+        this member had crashed. A state file is good for coming back only in that case; otherwise
+        the same call joins, as another life.
         """
         await self._leave_once(self._settings.leave_timeout if timeout is None else timeout)
 
+    async def close(self, timeout: float | None = None) -> None:
+        """Stop, and keep the place: with its state file the member comes back by the same call.
+
+        What was multicast is delivered first, and a token that is here goes on; a lock that is
+        held is lost. The others then miss this member as if it had crashed. Raises WaitTimeout
+        when it takes too long; the socket is closed all the same.
+        """
+        self._closes = True
+        await self.leave(timeout)
+
+    async def _finish(self) -> None:
+        await (self.leave() if self._opened.file is None else self.close())
+
     def _begin_to_leave(self) -> None:
         self._inbox.stop_holding()
-        self._driver.run(self.node.leave)
+        self._driver.run(self.node.close if self._closes else self.node.leave)
 
     def _gone(self) -> Left:
         return Left(f"{self.address} is gone, though the others do not know it")
@@ -180,6 +216,15 @@ class Ring(Connected[RingDriver]):
     def node(self) -> RingNode:
         """The member without its sockets: for tests and harnesses."""
         return self._opened.node
+
+    @property
+    def identity(self) -> str:
+        """The ring's identity: a ring of this name that is founded anew has another one.
+
+        Fences of different identities say nothing about each other: a resource that compares
+        fences has to be told by an operator which identity it obeys.
+        """
+        return self.node.config.identity
 
     @property
     def views(self) -> list[RingView]:

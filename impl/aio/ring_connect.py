@@ -5,12 +5,12 @@ Whatever cannot work is found here, before anything is sent, and is one ConfigEr
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from secrets import token_bytes
+from secrets import randbits, token_bytes
 from typing import Any, NamedTuple, TypedDict
 
 from raincheck.impl.asking.desk import Desk, who_may_ask
@@ -21,16 +21,20 @@ from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
+from raincheck.impl.ring.starter import Starter, identity_of
 from raincheck.impl.ring.state_file import Kept, StateFile
+from raincheck.impl.ring_start.core import RingStart
+from raincheck.impl.ring_start.events import Stage
 from raincheck.impl.sealing.keys import KeySource, read_keys
 from raincheck.impl.transport.contract import Transport, is_own, parse_endpoint
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
 from .names import Names
-from .ring_places import Placed, Places, check_name, check_names, places_of
+from .ring_places import Places, check_name, check_names, places_of
+from .ring_starting import settled
 
-_log = logging.getLogger("raincheck")
+_LIFE = 56  # bits of the number that tells the memories of a name from each other
 
 
 class RingKeywords(TypedDict, total=False):
@@ -42,7 +46,8 @@ class RingKeywords(TypedDict, total=False):
     incarnation: int | None
     bind: str | Endpoint | None
     advertise: str | Endpoint | None
-    founders: Sequence[str]
+    members: Sequence[str]
+    found: bool
     join: Sequence[str | Endpoint]
     config: RingConfig
     state_file: str | Path | None
@@ -68,20 +73,24 @@ class RingSettings:
     """This member's name; None takes "host:port"."""
     incarnation: int | None = None
     """Which life of this name joins; must grow with each. None takes milliseconds since 1970.
-    Founders are in their first life, 0, and who comes back is in the one that was kept."""
+    Who founds the ring is in its first life, 0, and who comes back is in the one that was kept."""
     bind: str | Endpoint | None = None
     """Where to listen: an address of this machine that the others can reach. None: where the
-    founders' list has this member, and any free port of 127.0.0.1 for one who joins."""
+    list of members has this one, and any free port of 127.0.0.1 for one who joins."""
     advertise: str | Endpoint | None = None
     """Where the others reach this member, if that is not where it listens: with `bind` 0.0.0.0 or
     ::, and in containers whose ports are mapped. What it sends has to come from there, and the
-    founders' list has it there. Port 0: that of `bind`."""
-    founders: Sequence[str] = ()
-    """Who makes the ring, this member among them: "name@host:port" or "host:port", the same
-    list at each of them. Only for the first start of the ring."""
+    list of members has it there. Port 0: that of `bind`."""
+    members: Sequence[str] = ()
+    """Who found the ring, this member among them: "name@host:port" or "host:port", the same list
+    at each of them, and at each start. They found it when all of them have answered that they have
+    never been in a ring of this name; otherwise this one comes back, or joins."""
+    found: bool = False
+    """An operator says that no ring of this name goes on, and that nobody who does not answer
+    remembers one: then a majority of the members may found it. Said to one of them, once."""
     join: Sequence[str | Endpoint] = ()
-    """Where members of the ring may be found; they are asked one after the other. A host name
-    stands for all of its addresses."""
+    """Where members of the ring may be found, for who is none of `members`; they are asked one
+    after the other. A host name stands for all of its addresses."""
     config: RingConfig = field(default_factory=RingConfig)
     """Time-outs and limits; all members have the same."""
     state_file: str | Path | None = None
@@ -121,16 +130,18 @@ class RingSettings:
             raise ConfigError("the ring's name is empty; give the ring a name")
         if self.name is not None:
             check_name(self.name)
-        for setting in ("founders", "join"):
+        for setting in ("members", "join"):
             if isinstance(getattr(self, setting), str):
                 raise ConfigError(
                     f"{setting} is the text {getattr(self, setting)!r}; give a list of HOST:PORT"
                 )
-        if self.founders and self.join:
+        if self.members and self.join:
             raise ConfigError(
-                "founders= and join= exclude each other: a ring is founded once, "
-                "and whoever comes later joins it"
+                "members= and join= exclude each other: one of the members finds the others by "
+                "members=, at each start; whoever else comes joins"
             )
+        if self.found and not self.members:
+            raise ConfigError("found=True is for one of members=; name them")
         for setting in ("timeout", "leave_timeout"):
             if getattr(self, setting) <= 0:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
@@ -146,11 +157,16 @@ class RingSettings:
         for contact in self.join:
             if parse_endpoint(contact, "contact")[1] == 0:
                 raise ConfigError(f"contact {contact} has port 0; name the port it listens on")
-        check_names(self.founders)
+        check_names(self.members)
+        if len(self.members) > self.config.max_members:
+            raise ConfigError(
+                f"{len(self.members)} members are more than max_members "
+                f"({self.config.max_members}); raise max_members, or let some of them join"
+            )
 
     async def open(self) -> Opened:
-        """Read the state file, open the socket, make the node."""
-        places = await places_of(self.bind, self.advertise, self.name, self.founders, self.join)
+        """Read the state file, open the socket, find out which ring it is, make the node."""
+        places = await places_of(self.bind, self.advertise, self.name, self.members, self.join)
         file, kept = read_state(self)
         try:
             transport = await self.open_transport(places.bind, places.advertise)
@@ -160,24 +176,48 @@ class RingSettings:
                         f"max_datagram is {self.config.max_datagram}, but at most "
                         f"{transport.max_datagram} bytes fit into one under a key"
                     )
-                node = self._make_node(transport, kept, places)
+                opened = await self._started(transport, places, file, kept)
             except BaseException:
                 await transport.close()
                 raise
         except BaseException:
             if file is not None:
                 file.close()
+            await places.contacts.close()
             raise
+        node = opened.node
         if self.on_node is not None:
             self.on_node(node)
-        if len(places.founders) > 1 and file is None:
-            _log.info(
-                "%s founds ring %r without a state_file: if its process ends without leave(), it "
-                "may only come back with join=", node.address, self.ring,
-            )  # fmt: skip
         if places.contacts.change:
             node.named = places.contacts.now
-        return Opened(self, node, transport, file, places.contacts)
+        return opened
+
+    async def _started(
+        self, transport: Transport, places: Places, file: StateFile | None, kept: Kept | None
+    ) -> Opened:
+        """Ask the members until this process knows its ring, and make its node."""
+        here = transport.endpoint
+        listed = {place: each for each, place in places.members}
+        name = self.name or listed.get(here, f"{here[0]}:{here[1]}")
+        kept = kept or Kept(self.ring, Address(name, randbits(_LIFE)))
+        core = RingStart(kept.life, frozenset(listed.values() or (name,)), found=self.found)
+        core.stage, core.ring = kept.stage, kept.founders
+        others = {each: place for each, place in places.members if each != name}
+        starter = Starter(self.ring, core, others, places.contacts.now, pause=self.config.hello)
+        began = asyncio.get_running_loop().time()
+
+        def keep() -> None:
+            # Who only joins is in the ring once it has had the token, and not before.
+            if file is not None and (core.founder or not starter.settled):
+                file.save(kept._replace(stage=core.stage, founders=core.ring))
+
+        if not starter.settled:
+            if self.join:
+                core.members = frozenset()
+            await settled(starter, transport, keep, self.timeout, self.ring)
+        rest = began + self.timeout - asyncio.get_running_loop().time()
+        node = self._make_node(transport, kept, places, starter)
+        return Opened(self, node, transport, starter, kept, file, max(rest, 0.0), places.contacts)
 
     def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
         """Make the desk that answers live questions; `tell` returns the answer."""
@@ -197,25 +237,25 @@ class RingSettings:
     async def _open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
         return UdpTransport(bind, advertise)
 
-    def _make_node(self, transport: Transport, kept: Kept | None, places: Places) -> RingNode:
-        here, founders, contacts = transport.endpoint, places.founders, places.contacts.known
+    def _make_node(
+        self, transport: Transport, kept: Kept, places: Places, starter: Starter
+    ) -> RingNode:
+        core, here = starter.core, transport.endpoint
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
         how["admit"] = admission(self.admit)
-        how |= {"founders": founders, "contacts": contacts}
-        config = replace(self.config, ring=self.ring, sums=not transport.sealed)
-        name = self.name if self.name is not None else f"{here[0]}:{here[1]}"
-        if kept is not None:
-            node = RingNode(kept.address, config, state=kept.state, **how)
-            if node.core.last_token.nodelist or not contacts:
-                return node
-            # Killed before it had a token: it begins anew, as a life that is known nowhere.
-        if contacts:
-            now = time.time_ns() // 1_000_000
-            me = Address(name, now if self.incarnation is None else self.incarnation)
-        else:
-            me = next((a for a, e in founders if e == here), Address(name, 0))
-            how["founders"] = founders or [Placed(me, here)]
-        return RingNode(me, config, **how)
+        identity = identity_of(core.ring)
+        config = replace(self.config, ring=self.ring, identity=identity, sums=not transport.sealed)
+        name = core.me.node
+        if kept.state and kept.address is not None:
+            return RingNode(kept.address, config, state=kept.state, **how)
+        if core.founder:
+            known = dict(places.members) or {name: here}
+            founders = [(Address(each, 0), known[each]) for each, _ in sorted(core.ring)]
+            return RingNode(Address(name, 0), config, founders=founders, **how)
+        now = time.time_ns() // 1_000_000
+        me = Address(name, now if self.incarnation is None else self.incarnation)
+        asked = [place for each, place in places.members if each != name]
+        return RingNode(me, config, contacts=asked or places.contacts.known, **how)
 
 
 class Opened(NamedTuple):
@@ -224,7 +264,12 @@ class Opened(NamedTuple):
     settings: RingSettings
     node: RingNode
     transport: Transport
+    starter: Starter
+    kept: Kept
+    """What the state file had, or would have had, at the start."""
     file: StateFile | None
+    rest: float
+    """Seconds of the time-out that are left."""
     contacts: Names | None = None
 
     @property
@@ -233,8 +278,19 @@ class Opened(NamedTuple):
         file = self.file
         if file is None:
             return None
-        node, ring = self.node, self.settings.ring
-        return lambda state: file.save(Kept(ring, node.address, state, node.core.up == "left"))
+        return lambda state: file.save(self._to_keep(state))
+
+    def _to_keep(self, state: bytes) -> Kept:
+        """Return the content of the state file for this state of the node."""
+        ring, core, node = self.settings.ring, self.starter.core, self.node
+        if node.core.up == "left":
+            return Kept(ring, Address(core.me.node, randbits(_LIFE)), "left")
+        if not node.core.last_token.nodelist:
+            # It has not been let in: if it is killed now it begins again, as it did before.
+            before = self.kept
+            stage: Stage = before.stage if before.stage in ("asking", "left") else "asking"
+            return Kept(ring, core.me, stage)
+        return Kept(ring, core.me, core.stage, core.ring, node.address, state)
 
     async def close(self) -> None:
         """Unlock the state file, and look no names up any more."""
@@ -250,15 +306,7 @@ def read_state(settings: RingSettings) -> tuple[StateFile | None, Kept | None]:
         return None, None
     file = StateFile(Path(settings.state_file), sync=settings.sync)
     try:
-        kept = file.load(settings.ring, settings.name)
-        if kept is not None and kept.left:
-            if not settings.join:
-                raise ConfigError(
-                    f"{kept.address} has left ring {settings.ring!r} for good, says state file "
-                    f"{file.path}; come back with join="
-                )
-            kept = None
+        return file, file.load(settings.ring, settings.name)
     except BaseException:
         file.close()
         raise
-    return file, kept

@@ -14,10 +14,12 @@ from raincheck.impl.asking.desk import Desk
 from raincheck.impl.messages import Address, shown
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, RingReport, StateChanged
+from raincheck.impl.ring.start_wire import MAGIC as START
+from raincheck.impl.ring.starter import Starter
 from raincheck.impl.ring.state_file import StateNotKept
 from raincheck.impl.ring.views import RingView
 from raincheck.impl.stack.reports import Dropped, Left
-from raincheck.impl.transport.contract import Transport
+from raincheck.impl.transport.contract import Datagrams, Transport
 
 from .shell import Shell
 from .status import History
@@ -34,9 +36,12 @@ class RingDriver(Shell[RingReport]):
         transport: Transport,
         report: Callable[[RingReport], None],
         keep: Callable[[bytes], None] | None,
+        starter: Starter,
         desk: Desk | None = None,
     ) -> None:
-        """`keep` saves the node's state, or raises StateNotKept; None: it is not saved."""
+        """`keep` saves the node's state, or raises StateNotKept; None: it is not saved. `starter`
+        answers those that start.
+        """
         super().__init__(node, transport, report, soon=node.handle_timer, desk=desk)
         self.node = node
         self.history = History()
@@ -45,6 +50,7 @@ class RingDriver(Shell[RingReport]):
         self._back = node.core.up == "down"
         self._begins = "has joined" if node.contacts else "has founded"
         self._keep = keep
+        self._starter = starter
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
 
@@ -53,7 +59,12 @@ class RingDriver(Shell[RingReport]):
             self._begins = ""
             here, view = shown(self.transport.endpoint), RingView(self.node.view, self._members)
             _log.info("%s is back in ring %r at %s: %s", self.address, self._ring, here, view)
+        self._starter.start(self.now)
         super().start()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        return super().counters | self._starter.counters
 
     def run(self, step: Callable[[float], None]) -> None:
         """Give the node one input and settle; an input from within a report waits for its end."""
@@ -77,6 +88,24 @@ class RingDriver(Shell[RingReport]):
             self._running = False
             self._steps.clear()
 
+    def _received(self, datagrams: Datagrams) -> None:
+        starts = [each for each in datagrams if each[0][:2] == START]
+        if starts:
+            datagrams = [each for each in datagrams if each[0][:2] != START]
+            self._run(lambda now: self._starter.receive(starts, now))
+        if datagrams and not self._closed:
+            super()._received(datagrams)
+
+    def _ask(self) -> float | None:
+        """Send what the starter has to say; return when it is to ask again."""
+        starter = self._starter
+        starter.handle_timer(self.now)
+        for data, to in starter.poll_datagrams():
+            self.transport.send(data, to)
+        for dropped in starter.poll_dropped():
+            self._warn_of(dropped)
+        return starter.deadline()
+
     def _settle(self) -> None:
         node = self.node
         if self._keep is not None and (state := node.kept_state()) is not None:
@@ -93,7 +122,8 @@ class RingDriver(Shell[RingReport]):
             elif isinstance(report, Left):
                 self._log_end(report)
             self._report(report)
-        self._arm(node.deadline())
+        due = [each for each in (node.deadline(), self._ask()) if each is not None]
+        self._arm(min(due, default=None))
         self._settled()
 
     def _log_view(self, report: Committed) -> None:

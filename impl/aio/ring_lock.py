@@ -24,10 +24,11 @@ Until = Callable[[Callable[[], bool], str, float | None], Awaitable[None]]
 class Lock:
     """Keeps the token at this member while one of its tasks has the lock."""
 
-    def __init__(self, driver: RingDriver, until: Until) -> None:
+    def __init__(self, driver: RingDriver, until: Until, identity: str) -> None:
         self._driver = driver
         self._node = driver.node
         self._until = until
+        self._identity = identity
         self._mine = asyncio.Lock()  # between tasks of this member: first come, first served
         self._fence: Fence | None = None
         self._last = FenceKey(0, Address("", 0), 0, 0)
@@ -90,7 +91,7 @@ class Lock:
         (n, by), seq = granted
         again = self._last[:3] == (n, by, seq)
         self._last = FenceKey(n, by, seq, self._last.turn + 1 if again else 0)
-        self._fence = Fence(self._last)
+        self._fence = Fence(self._last, self._identity)
         return self._fence
 
     def _look(self) -> None:

@@ -29,6 +29,7 @@ Order: TypeAlias = Literal["total", "none"]
 """Whether messages to all have a place in the order of all."""
 
 _ALL = 1 << 62  # more bytes than there is ever room for
+_NEXT_VIEW = "waits for the next view, and that waits for this block(); it is delivered there"
 
 
 class Sending(Connected[Driver]):
@@ -130,7 +131,7 @@ class Sending(Connected[Driver]):
         at once within block(), before whose end there is no other view.
         """
         began = self._driver.now
-        most = 0.0 if self._in_callback() else self._config.primary_timeout
+        most = 0.0 if self._in_callback() else self._config.patience
         limit = most if timeout is None else min(timeout, most)
         try:
             await self._until(lambda: self._stack.primary, "sending", limit)
@@ -155,18 +156,21 @@ class Sending(Connected[Driver]):
         """Multicast several messages, in this order; wait while the group takes no more.
 
         Other messages may come between them. Cancelled, the first few of them were sent. `order`
-        and the errors are those of `send`.
+        and the errors are those of `send`. No messages at all are sent at once, in whatever view.
         """
         messages = all_as_bytes(payloads)
         self._allowed = 0
         self._alive()
+        if order != "total":
+            _check(order, None)
+        if not messages:
+            return
         if not self._stack.primary:
             timeout = await self._primary_at_last(timeout)
         if order != "total":
-            _check(order, None)
             await self._send_unordered(messages, _ALL, timeout)
             return
-        if messages and max(map(len, messages)) > self._stack.max_whole:
+        if max(map(len, messages)) > self._stack.max_whole:
             for message in messages:
                 await self.send(message, timeout=timeout)
             return
@@ -204,7 +208,7 @@ class Sending(Connected[Driver]):
         def done() -> bool:
             if self._stack is not stack:
                 raise NotMember(f"{stack.address} was excluded while it was {what}")
-            return not stack.under_way(number)
+            return self._over(not stack.under_way(number), what)
 
         async def wait(limit: float | None) -> None:
             await self._until(done, what, limit)
@@ -263,16 +267,23 @@ class Sending(Connected[Driver]):
     async def drain(self, *, timeout: float | None = None) -> None:
         """Wait until all that was sent here has been delivered here.
 
-        Raises NotPrimary within block() if the view is not primary: what waits is sent in another.
+        Within block() it raises what ends a wait that only the next view could end: NotPrimary if
+        the view is not primary, and WouldBlock if it needs a member that has crashed meanwhile.
         """
         if self._stack.pending and not self._stack.primary and self._in_callback():
             await self._primary_at_last(timeout)
         what = "delivering what was sent"
 
         async def wait(limit: float | None) -> None:
-            await self._until(lambda: self._stack.pending == 0, what, limit)
+            await self._until(lambda: self._over(self._stack.pending == 0, what), what, limit)
 
         await self._unless_starved(wait, what, timeout)
+
+    def _over(self, delivered: bool, what: str) -> bool:
+        """Whether that is delivered; raises WouldBlock if block() waits for it in vain."""
+        if not delivered and self._in_callback() and (why := self._stack.needs_view):
+            raise WouldBlock(f"{self.address}: {what} {_NEXT_VIEW}: {why}")
+        return delivered
 
     async def _room(self, size: int, timeout: float | None) -> None:
         """Wait until there is room for so many bytes, behind those who waited before."""
@@ -331,8 +342,8 @@ class Sending(Connected[Driver]):
         self, wait: Callable[[float | None], Awaitable[None]], what: str, timeout: float | None
     ) -> None:
         """Wait, but not for ever for what itself waits until the waiting task takes messages."""
-        task = asyncio.current_task()
-        if not self._inbox.taken_by(task):
+        task, calling = asyncio.current_task(), self._in_callback()
+        if not calling and not self._inbox.taken_by(task):
             await wait(timeout)
             return
         left, patience = timeout, self._config.stack.application_timeout / 2
@@ -345,6 +356,8 @@ class Sending(Connected[Driver]):
                     if left <= 0:
                         what = f"{self.address}: {what}"
                         raise WaitTimeout(what, timeout, late.missing) from None
+                if calling and self._stack.blocked:
+                    raise WouldBlock(f"{self.address}: {what} {_NEXT_VIEW}") from None
                 if self._inbox.starved_by(task):
                     raise WouldBlock(
                         f"{self.address}: {what} waits for the group, which waits until this task "

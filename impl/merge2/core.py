@@ -33,7 +33,6 @@ from .events import (
     NO_MERGE,
     Answer,
     Decide,
-    Decline,
     Digest,
     Effect,
     Event,
@@ -130,7 +129,6 @@ class Merge2:
             Merge: self._merge,
             ReceiveFound: self._receive_found,
             ReceiveMergeReq: self._receive_merge_req,
-            Decline: self._decline,
             Flushed: self._flushed,
             ReceiveMergeRsp: self._receive_merge_rsp,
             Decide: self._decide,
@@ -225,12 +223,6 @@ class Merge2:
         self.stage, self.merge = "flushing", merge
         self._enter(merge)
         return [Suspend()]
-
-    def _decline(self, event: Decline) -> list[Effect]:
-        """The layers around cannot have the side flushed: the request is rejected."""
-        sender, merge = event
-        self._guard("Decline", "merge[n] # m", merge != self.merge)
-        return [SendMergeRsp(sender, merge, None)]
 
     def _flushed(self, event: Flushed) -> list[Effect]:
         """The side is suspended: the answer goes to the leader."""

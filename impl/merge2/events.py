@@ -87,13 +87,6 @@ class ReceiveMergeReq(NamedTuple):
     stands: bool = False
 
 
-class Decline(NamedTuple):
-    """MERGE_REQ comes while this process cannot have a side flushed."""
-
-    sender: Address
-    merge: MergeId
-
-
 class Flushed(NamedTuple):
     """FLUSH has suspended the side: who is there, and the digest at the cut."""
 
@@ -176,7 +169,6 @@ Event: TypeAlias = (
     | Merge
     | ReceiveFound
     | ReceiveMergeReq
-    | Decline
     | Flushed
     | ReceiveMergeRsp
     | Decide

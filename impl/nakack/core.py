@@ -45,6 +45,7 @@ from .events import (
     HeardOf,
     InstallView,
     Join,
+    Merge,
     Multicast,
     Nak,
     Purge,
@@ -96,6 +97,7 @@ class Nakack:
             Freeze: self._freeze,
             Fetch: self._fetch,
             InstallView: self._install_view,
+            Merge: self._merge,
             Join: self._join,
             Beat: self._beat,
         }
@@ -126,6 +128,15 @@ class Nakack:
             and self.sent - self.lowest < self.window
             and len(own.buffer) + len(own.retained) < self.retain
         )
+
+    @property
+    def room(self) -> int:
+        """How many times `Multicast` is enabled now, if nothing else happens."""
+        own = self.stream.get(self.me)
+        if own is None:
+            return 0
+        kept = len(own.buffer) + len(own.retained)
+        return min(self.window - (self.sent - self.lowest), self.retain - kept)
 
     def lagging(self) -> tuple[Address, ...]:
         """The members that have not acknowledged all of this member's multicasts."""
@@ -313,15 +324,15 @@ class Nakack:
             stream.holder = None
         return []
 
-    def merge(self, event: InstallView, digest: Digest) -> list[Effect]:
-        """MERGE2: install a merged view, whose number may skip some.
-
-        Its joiners are the members of the other sides: their streams are read on from the cut.
-        """
-        self.view = event.view - 1
-        effects = self._install_view(event)
+    def _merge(self, event: Merge) -> list[Effect]:
+        """MERGE2 has made the view: the streams of the other sides are read on from their cuts."""
+        number, members, joiners, digest = event
+        self._guard("Merge", "v > view[n]", number > self.view, number)
+        self._guard("Merge", "n \\in next.members", self.me in members, members)
+        self.view = number - 1
+        effects = self._install_view(InstallView(number, members, joiners))
         for member, at in digest.entries:
-            if member in event.joiners:
+            if member in joiners:
                 self.stream[member] = Stream(at)
         return effects
 

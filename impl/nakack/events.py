@@ -113,6 +113,18 @@ class InstallView(NamedTuple):
     joiners: tuple[Address, ...] = ()
 
 
+class Merge(NamedTuple):
+    """MERGE2: a merged view, whose number may skip some; its `joiners` are the other sides.
+
+    Their streams are read on from `digest`, their cuts.
+    """
+
+    view: int
+    members: tuple[Address, ...]
+    joiners: tuple[Address, ...]
+    digest: Digest
+
+
 class Join(NamedTuple):
     """JOIN_RSP: the view, and the digest of the cut (N5)."""
 
@@ -141,6 +153,7 @@ Event: TypeAlias = (
     | Freeze
     | Fetch
     | InstallView
+    | Merge
     | Join
     | Beat
 )

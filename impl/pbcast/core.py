@@ -63,6 +63,7 @@ class Repairs:
     report: str = "delivered"
     view_check: str = "view"
     keep_departed: bool = True
+    alone: bool = True
     tagged: bool = True
 
 
@@ -92,16 +93,18 @@ class Pbcast:
         cache: int = 0,
         prompt: bool = True,
         own_copy: bool = True,
+        flushed: bool = False,
         repairs: Repairs | None = None,
     ) -> None:
         """Take a member's settings.
 
         `lag`: how many delivered messages of each stream it keeps for those that join late;
         `watches`: a failure detector is told who was heard of; `use_mcast`: gossips go to all
-        members; `cache`: how many gossips are known if a repair is off.
+        members; `cache`: how many gossips are known if a repair is off; `flushed`: views are
+        virtually synchronous, so that a new one ends the streams of those that are gone.
         """
         self.me, self.watches, self.use_mcast = me, watches, use_mcast
-        self.capacity, self.own_copy = cache, own_copy
+        self.capacity, self.own_copy, self.flushed = cache, own_copy, flushed
         self.repairs = repairs or Repairs()
         self.streams = Streams(lag, prompt=prompt)
         self.view = 0
@@ -137,6 +140,10 @@ class Pbcast:
         """Return the gossips that are still to be sent again."""
         return [each for each in self.cache if each.unsent]
 
+    def known(self, origin: Address, number: int) -> Known | None:
+        """Return what this member knows of that gossip."""
+        return next((each for each in self.cache if each[:2] == (origin, number)), None)
+
     # ------------------------------------------------------------------ gossips
 
     def _send_gossip(self, event: SendGossip) -> list[Effect]:
@@ -147,12 +154,14 @@ class Pbcast:
         said, mine = self._reported(), frozenset((self.me,))
         known = Known(self.me, self.number, self.view, said, mine, self.others, said, False)
         self._remember(known)
+        if self.repairs.alone and not known.not_seen:
+            self.streams.purges(said)
         return [self._copies(known, event.to)]
 
     def _receive_gossip(self, event: ReceiveGossip) -> list[Effect]:
         """Merge a copy, ask for what is missing, purge what all have delivered (G2 to G6, G8)."""
         self._running("ReceiveGossip")
-        old = self._known(event.origin, event.number)
+        old = self.known(event.origin, event.number)
         if self._ignored(event, old):
             return []
         known = self._merged(event, old)
@@ -169,7 +178,7 @@ class Pbcast:
     def _forward(self, event: Forward) -> list[Effect]:
         """Send a gossip again (G5)."""
         self._running("Forward")
-        known = self._known(event.origin, event.number)
+        known = self.known(event.origin, event.number)
         if known is None or not known.unsent:
             raise NotEnabled("Forward", {"e.unsent": known})
         if known.not_seen:
@@ -242,6 +251,8 @@ class Pbcast:
         self.view, self.members, self.heard = view, members, frozenset()
         if self.repairs.view_check == "view":
             self.cache.clear()
+        if self.flushed:
+            self.streams.keeps(members)
         return []
 
     # ------------------------------------------------------------------ their parts
@@ -255,9 +266,6 @@ class Pbcast:
         if not self.repairs.keep_departed:
             at = {who: k for who, k in at.items() if who in self.members}
         return digest_of(at)
-
-    def _known(self, origin: Address, number: int) -> Known | None:
-        return next((each for each in self.cache if each[:2] == (origin, number)), None)
 
     def _remember(self, known: Known) -> None:
         """Put the gossip into the cache, in place of what was known of it (G3)."""
@@ -331,6 +339,8 @@ class Pbcast:
 
     def _allowed(self, action: str, to: Members, not_seen: Members) -> None:
         """Raise NotEnabled unless a gossip may go to these."""
-        fits = to == self.others if self.use_mcast else bool(to) and to <= not_seen
+        others = self.others
+        everybody = self.use_mcast or not others
+        fits = to == others if everybody else bool(to) and to <= not_seen
         if not fits:
             raise NotEnabled(action, {"to in Recipients(n, notSeen)": to})

@@ -58,6 +58,12 @@ class Streams:
             else:
                 self.held.pop(sender, None)
 
+    def keeps(self, senders: Collection[Address]) -> None:
+        """Forget the streams of all but these."""
+        for table in (self.delivered, self.held, self.purged):
+            for who in table.keys() - senders:
+                del table[who]
+
     def missing(self, upto: Digest, *, unheld: bool) -> dict[Address, frozenset[int]]:
         """Return what is not delivered up to there; `unheld`: and not held either."""
         found = {}

@@ -168,8 +168,9 @@ class Recorder:
         since = self._since.get(parcel.other)
         channel = parcel.channel if since is None else f"{parcel.channel} {since}"
         key = (channel, parcel.other)
-        counts[key] = counts.get(key, 0) + 1
-        return [channel, *ends, counts[key]]
+        before = counts.get(key, 0)
+        counts[key] = before + parcel.size
+        return [channel, *ends, before + 1]
 
     def _meet(self, core: Any) -> None:
         """Where groups merge, note who has come into this process's view."""

@@ -32,6 +32,8 @@ class Parcel(NamedTuple):
     channel: str
     place: int | None = None
     """The number in its channel that the message carries; without it both ends count."""
+    size: int = 1
+    """How many messages it carries, each of which takes a number."""
     to_all: bool = False
     """Whether what has arrived was sent to all: its channel's name has no receiver."""
 

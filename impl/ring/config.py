@@ -16,6 +16,9 @@ class RingConfig:
 
     ring: str = "raincheck"
     """Name of the ring; datagrams of other rings are counted and dropped."""
+    identity: str = ""
+    """What its founding has made of the name; datagrams of a ring of another identity are those of
+    another ring. Set by whoever connects."""
 
     eating: float = 0.02
     """Time that an idle token rests at each member; one with mail goes on at once."""

@@ -105,7 +105,7 @@ class RingEngine:
         self._view = max(
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )
-        self._wants = self._holds = self._leaves = self._stopped = False
+        self._wants = self._holds = self._leaves = self._closes = self._stopped = False
         self._kept = False  # the token is kept for the application
         self._lost = False  # ... but the ring has regenerated it
         self._changed = True
@@ -287,7 +287,7 @@ class RingEngine:
         Joining and leaving wait for the rest: without a majority they would wait in a busy loop.
         """
         token = self.core.last_token
-        if self._mailbox.waiting:
+        if self._mailbox.waiting or self._closes:
             return False
         if len(token.nodelist) == 1:
             return True

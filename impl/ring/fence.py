@@ -33,10 +33,13 @@ class FenceKey(NamedTuple):
 class Fence:
     """The fence that `async with ring.token() as fence` gives."""
 
-    __slots__ = ("key", "lost")
+    __slots__ = ("identity", "key", "lost")
 
-    def __init__(self, key: FenceKey) -> None:
+    def __init__(self, key: FenceKey, identity: str = "") -> None:
         self.key = key
+        self.identity = identity
+        """The ring's identity. Of a ring that was founded anew fences begin anew: a resource that
+        compares keys must obey one identity, and be told by an operator when it is another."""
         self.lost = asyncio.Event()
         """Set when the token is lost while the lock is held."""
 
@@ -62,13 +65,17 @@ class Fence:
             )
 
     def __eq__(self, other: object) -> bool:
-        return self.key == other.key if isinstance(other, Fence) else NotImplemented
+        if not isinstance(other, Fence):
+            return NotImplemented
+        return (self.identity, self.key) == (other.identity, other.key)
 
     def __lt__(self, other: Fence) -> bool:
+        if self.identity != other.identity:
+            return NotImplemented  # they say nothing about each other
         return self.key < other.key
 
     def __hash__(self) -> int:
-        return hash(self.key)
+        return hash((self.identity, self.key))
 
     def __repr__(self) -> str:
         epoch, by, number, turn = self.key

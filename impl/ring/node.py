@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore import events as ev
-from raincheck.impl.raincore.events import Epoch, Nodelist, arrival, failure
+from raincheck.impl.raincore.events import Epoch, Nodelist, Token, arrival, failure
 from raincheck.impl.stack.timers import NEVER
 
 from .engine import RingEngine
@@ -68,7 +68,7 @@ class RingNode(RingEngine):
 
         Raises TooLargeForToken, WouldBlock, or NotMember once it leaves.
         """
-        if self._leaves or self._stopped:
+        if self._leaves or self._closes or self._stopped:
             raise NotMember(f"{self.address} leaves the ring, or has left it")
         self._mailbox.put(payload)
         self._hurry(now)
@@ -97,6 +97,13 @@ class RingNode(RingEngine):
             self._hurry(now)
         elif self.core.up == "new":
             self._stop("")
+        self._settle(now)
+
+    def close(self, now: float) -> None:
+        """Stop once all that was multicast is on the token, and the token is elsewhere."""
+        self._closes = True
+        self._wants = self._holds = False
+        self._hurry(now)
         self._settle(now)
 
     # ------------------------------------------------------------------ what comes of them
@@ -211,6 +218,8 @@ class RingNode(RingEngine):
             self._fire(now)
             self._drain(now)
         core = self.core
+        if self._closes and not self._stopped and self._may_close():
+            self._stop("")
         if self._kept_here() != self._kept:
             self._kept = not self._kept
             self._hello_due = now + self.config.give_up if self._kept else NEVER
@@ -218,6 +227,16 @@ class RingNode(RingEngine):
         if state != self._reported:
             self._reported = state
             self._reports.append(StateChanged(core.view_state, core.token_state))
+
+    def _may_close(self) -> bool:
+        """Whether nothing here waits for the token, and the token does not wait for this member."""
+        core = self.core
+        alone = core.last_token.nodelist in ((), (self.address,))
+        if core.token_state == "starving" or core.up != "up":
+            return True
+        if self._mailbox.waiting or (core.token_state == "eating" and not alone):
+            return False
+        return not any(isinstance(each, Token) for _, each in self.manager.under_way())
 
     def _drain(self, now: float) -> None:
         while True:

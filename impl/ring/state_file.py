@@ -18,10 +18,15 @@ import msgspec
 
 from raincheck.impl.errors import ConfigError, RaincheckError
 from raincheck.impl.messages import Address
+from raincheck.impl.ring_start.events import Founders, Stage
 
 _PREFIX = struct.Struct(">4sBII")  # magic, version, CRC-32 and length of the content
 _MAGIC = b"RNGS"
-_VERSION = 1
+_VERSION = 2
+
+
+class _OtherVersion(ValueError):
+    """The file is of another version of the format."""
 
 
 class StateNotKept(RaincheckError):
@@ -32,11 +37,16 @@ class Kept(NamedTuple):
     """The content of the file."""
 
     ring: str
-    address: Address
-    state: bytes
-    """The node's encoded state."""
-    left: bool = False
-    """Whether the member has left the ring: that life is over."""
+    life: Address
+    """Who this process is to others that start: another life for each memory of the name."""
+    stage: Stage = "asking"
+    """What it knows of a ring of this name; "left": it has given its place up."""
+    founders: Founders = frozenset()
+    """The founding that it has recorded, or the identity of the ring that it is in."""
+    address: Address | None = None
+    """Its address in the ring, if it has one."""
+    state: bytes = b""
+    """The node's encoded state, if it has one."""
 
 
 class StateFile:
@@ -80,19 +90,24 @@ class StateFile:
             raise ConfigError(
                 f"state file {self.path} cannot be read: {problem.strerror}"
             ) from None
+        except _OtherVersion as problem:
+            raise ConfigError(
+                f"state file {self.path} is {problem}: start this member with the release that "
+                f"has written it; or remove the file, and it comes as a new life"
+            ) from None
         except (ValueError, msgspec.MsgspecError) as problem:
             raise ConfigError(
                 f"state file {self.path} is damaged ({problem}); the member cannot come back as "
-                f"the one it was: remove the file and connect with join="
+                f"the one it was: remove the file, and it comes as a new life"
             ) from None
         if kept.ring != ring:
             raise ConfigError(
                 f"state file {self.path} belongs to ring {kept.ring!r}, not to {ring!r}; "
                 f"give each ring a file of its own"
             )
-        if name is not None and kept.address.node != name:
+        if name is not None and kept.life.node != name:
             raise ConfigError(
-                f"state file {self.path} belongs to member {kept.address.node!r}, not to {name!r}; "
+                f"state file {self.path} belongs to member {kept.life.node!r}, not to {name!r}; "
                 f"give each member a file of its own"
             )
         return kept
@@ -138,7 +153,7 @@ def _read(data: bytes) -> Kept:
     if magic != _MAGIC:
         raise ValueError(f"it begins with {data[:4]!r}")
     if version != _VERSION:
-        raise ValueError(f"it has version {version}, this is {_VERSION}")
+        raise _OtherVersion(f"of version {version} of the format, not of {_VERSION}")
     body = data[_PREFIX.size :]
     if len(body) != length:
         raise ValueError(f"it has {len(body)} of {length} bytes")

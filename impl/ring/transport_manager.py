@@ -94,7 +94,8 @@ class TransportManager(Generic[M, B]):
         self.door = door or Door(None)
         self._decode = decode
         self._is_request = is_request
-        self._frames = Frames(config.ring, config.max_datagram, sums=config.sums)
+        name = f"{config.ring} {config.identity}" if config.identity else config.ring
+        self._frames = Frames(name, config.max_datagram, sums=config.sums)
         self.peers: Peers[M] = Peers(config, self._ended)
         self._guests = Guests(config, self.peers, admit)
         self._busy: dict[str, Peer[M]] = {}  # peers with messages under way

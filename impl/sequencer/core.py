@@ -31,6 +31,7 @@ from .events import (
     Join,
     JoinRsp,
     Leave,
+    Merge,
     Multicast,
     ReceiveAck,
     ReceiveData,
@@ -106,6 +107,7 @@ class Sequencer:
             Announce: self._announce,
             ReceiveSafe: self._receive_safe,
             InstallView: self._install_view,
+            Merge: self._merge,
             Join: self._join,
             Resend: self._resend,
             Leave: self._leave,
@@ -320,20 +322,25 @@ class Sequencer:
             Digest(tuple(sorted((m, mine[m]) for m in members if mine.get(m)))),
         )
 
-    def merge(self, event: InstallView, table: Table, digest: Digest, clock: int) -> list[Effect]:
-        """MERGE2: install a merged view, whose number may skip some.
+    def _merge(self, event: Merge) -> list[Effect]:
+        """MERGE2 installs a merged view: all members know the cuts of all sides.
 
-        `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them. If
-        another side has delivered more of this one's messages, they are not sent again.
+        If another side has delivered more of this one's messages, they are not sent again. Nobody
+        waits for JOIN_RSP.
         """
+        view, table, digest, clock = event
+        number, members = view.id.counter, view.members
+        self._guard("Merge", "status", self.running, self.status)
+        self._guard("Merge", "v > view[n]", number > self.view, number)
+        self._guard("Merge", "Address(n) in Members(new)", self.me in members, members)
         passed = self._released(None)  # in this side's old view
-        self.view = event.view.id.counter - 1
+        self.view = number - 1
         self.clock = max(self.clock, clock)
         for member, last in table:
             self.received_table[member] = max(last, self.received_table.get(member, 0))
         self._forget(1, self.received_table.get(self.me, 0))
         self.position |= dict(digest.entries)
-        return passed + self._install_view(event)
+        return passed + self._install_view(InstallView(view._replace(joiners=())))
 
     def _join(self, event: Join) -> list[Effect]:
         """JOIN_RSP arrives: the joiner is a member."""

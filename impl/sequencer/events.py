@@ -106,6 +106,19 @@ class InstallView(NamedTuple):
     view: View
 
 
+class Merge(NamedTuple):
+    """MERGE2 installs a merged view, whose number may skip some.
+
+    `table` and `digest` are those of the other sides at their cuts, as JOIN_RSP has them, and
+    `clock` is the latest of theirs.
+    """
+
+    view: View
+    table: Table
+    digest: Digest
+    clock: int = 0
+
+
 class Join(NamedTuple):
     """JOIN_RSP arrives at the joiner."""
 
@@ -139,6 +152,7 @@ Event: TypeAlias = (
     | Announce
     | ReceiveSafe
     | InstallView
+    | Merge
     | Join
     | Resend
     | Leave

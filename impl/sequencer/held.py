@@ -18,13 +18,16 @@ class Entry(NamedTuple):
 
 
 class Held:
-    """Runs in the order of the stream; their number is `len`, `size` that of their bytes."""
+    """Runs in the order of the stream; their number is `len`, `messages` that of the messages in
+    them, `size` that of their bytes.
+    """
 
-    __slots__ = ("_entries", "_of", "size")
+    __slots__ = ("_entries", "_of", "messages", "size")
 
     def __init__(self) -> None:
         self._entries: deque[Entry] = deque()
         self._of: dict[Address, tuple[int, int]] = {}  # of each sender, messages and bytes
+        self.messages = 0
         self.size = 0
 
     def __len__(self) -> int:
@@ -69,6 +72,7 @@ class Held:
         """Forget everything."""
         self._entries.clear()
         self._of.clear()
+        self.messages = 0
         self.size = 0
 
     def _count(self, sender: Address, messages: int, size: int) -> None:
@@ -76,4 +80,5 @@ class Held:
         self._of[sender] = known[0] + messages, known[1] + size
         if not self._of[sender][0]:
             del self._of[sender]
+        self.messages += messages
         self.size += size

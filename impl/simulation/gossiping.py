@@ -43,6 +43,7 @@ TEXT: Final = Repairs(
     ask_whom="origin",
     view_check="members",
     keep_departed=False,
+    alone=False,
     tagged=False,
 )
 """The protocol of the text."""

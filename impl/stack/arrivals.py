@@ -20,6 +20,8 @@ from raincheck.impl.wire.headers import (
     AreYouAlive,
     DataHeader,
     Excluded,
+    GossipCopy,
+    GossipRequest,
     GroupQuestion,
     Header,
     JoinHint,
@@ -72,6 +74,8 @@ class Arrivals:
             Nak: self._on_members,
             StableDigest: self._on_members,
             Stability: self._on_members,
+            GossipCopy: self._on_members,
+            GossipRequest: self._on_members,
             ReceivedUpTo: self._on_members,
             SafeUpTo: self._on_members,
             JoinReq: self._on_join_request,
@@ -289,7 +293,7 @@ class Arrivals:
             self._outbox.send_to(hint, endpoint)
 
     def _on_join_hint(self, hint: JoinHint, endpoint: Endpoint, now: float) -> None:
-        if self._status == "member":
+        if self._membership.running:
             if not self._merges.takes_cookie(hint, endpoint):
                 self._group.others.handle_hint(hint, endpoint)
         elif self._is_answer(hint, endpoint, now):

@@ -12,14 +12,18 @@ from raincheck.impl.networks import inside
 
 Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 
-PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
-"""From the bottom to the top."""
+ORDERS = ("sequencer", "total")
+"""The protocols that give messages one order."""
 
 MERGES = ("leave", "callback", "state")
 """What may become of two groups that meet."""
 
 DELIVERIES = ("agreed", "safe")
 """When a message in the order of all is delivered."""
+STABILITIES = ("votes", "gossip")
+"""How members learn what all have delivered."""
+REPAIRS = ("requests", "gossip")
+"""How members get what they lack."""
 MOST_VOTES = 1_000_000
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -36,6 +40,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "retransmit_max": 2.0,
         "nak_delay": 0.05,
         "stable_delay": 0.1,
+        "gossip_delay": 0.2,
+        "desired_avg_gossip": 1.0,
     },
 }
 """Settings that go together; all members of a group should have those of one name.
@@ -65,10 +71,23 @@ class StackConfig:
     one of the two gives way, and its members leave; "callback", they merge, and the application
     sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
     one that does. All members need the same."""
+    order: str = "sequencer"
+    """The protocol that gives messages one order: "sequencer" or "total". All members need the
+    same."""
     delivery: str = "agreed"
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same."""
+    stability: str = "votes"
+    """How members learn what all have delivered, which nobody needs to keep: "votes", each tells
+    all what it has delivered, again and again (STABLE); "gossip", a word goes from member to member
+    and gathers it (PBCAST), so that a round costs each member a few datagrams however many there
+    are. All members need the same; groups with "gossip" do not merge."""
+    repair: str = "requests"
+    """How members get what they lack: "requests", each asks whom it lacks it from as soon as it
+    sees a gap (NAKACK); "gossip", when a gossip comes by, it asks the member from which that has
+    come (PBCAST), which spreads the requests of a large group and takes longer. "gossip" needs
+    `stability="gossip"`. All members need the same."""
     primary: str | None = None
     """Which side of a partition goes on: None, each for itself; "majority", the one whose view is
     primary, and nobody else delivers anything. All members need the same, and the same
@@ -92,7 +111,8 @@ class StackConfig:
     sums: bool = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
     max_bundle: int = 60_000
-    """The most bytes of one datagram. A message that does not fit goes in fragments."""
+    """The most bytes of one datagram with messages; one that does not fit goes in fragments. What
+    the protocols say of a whole group has up to 60,000 bytes, however small this is."""
     max_message: int = 128 << 20
     """The most bytes of one message. A member keeps at most twice as many of each sender until
     their last fragments have come."""
@@ -149,6 +169,18 @@ class StackConfig:
     stable_delay: float = 0.01
     """The longest random delay before a member multicasts STABILITY."""
 
+    desired_avg_gossip: float = 0.2
+    """With gossip: mean time between two gossips that members of the group begin, however many they
+    are, while there is something to collect."""
+    gossip_interval: float = 0.0
+    """With gossip: mean time between two gossips that this member begins; 0 takes
+    `desired_avg_gossip` times the members."""
+    gossip_fanout: int = 2
+    """With gossip: to how many members of those that have not seen a gossip a copy of it goes."""
+    gossip_delay: float = 0.02
+    """With gossip: the longest random time before a member sends a gossip again, so that one copy
+    covers what several have brought."""
+
     heartbeat: float = 0.1
     """Time between two signs of life to those members that watch this one."""
     suspect_after: float = 1.0
@@ -167,8 +199,10 @@ class StackConfig:
     def fingerprint(self) -> str:
         """The settings that must be equal in all stacks: the protocols and the sizes."""
         sizes = f"max_bundle={self.max_bundle} max_message={self.max_message}"
-        words = [PROTOCOLS, sizes, f"on_merge={self.on_merge}", *self._primacy()]
-        return " ".join([*words, f"delivery={self.delivery}"])
+        protocols = f"UNICAST/NAKACK/STABLE/GMS/FLUSH/{self.order.upper()}/FRAG"
+        words = [protocols, sizes, f"on_merge={self.on_merge}", *self._primacy()]
+        gossips = f"stability={self.stability} repair={self.repair}"
+        return " ".join([*words, gossips, f"delivery={self.delivery}"])
 
     @property
     def merging(self) -> str:
@@ -176,7 +210,14 @@ class StackConfig:
         if self.on_merge == "leave":
             return self.on_merge
         safe = [] if self.delivery == DELIVERIES[0] else [f"delivery={self.delivery}"]
-        return " ".join([self.on_merge, *self._primacy(), *safe])
+        order = [] if self.order == ORDERS[0] else [f"order={self.order}"]
+        return " ".join([self.on_merge, *self._primacy(), *safe, *order, *self._sizes()])
+
+    def _sizes(self) -> list[str]:
+        """Return the sizes that all members need alike, as far as they are not the defaults."""
+        defaults = {"max_bundle": 60_000, "max_message": 128 << 20}
+        sizes = {name: getattr(self, name) for name in defaults}
+        return [f"{name}={size}" for name, size in sizes.items() if size != defaults[name]]
 
     def _primacy(self) -> list[str]:
         """Return what members must have in common to know which view is primary."""
@@ -212,19 +253,27 @@ class StackConfig:
             raise ConfigError(
                 f"on_merge is {self.on_merge!r}; choose one of {', '.join(map(repr, MERGES))}"
             )
-        if self.delivery not in DELIVERIES:
-            raise ConfigError(
-                f"delivery is {self.delivery!r}; choose one of {', '.join(map(repr, DELIVERIES))}"
-            )
+        for name, known in (
+            ("delivery", DELIVERIES),
+            ("stability", STABILITIES),
+            ("repair", REPAIRS),
+        ):
+            if (value := getattr(self, name)) not in known:
+                raise ConfigError(
+                    f"{name} is {value!r}; choose one of {', '.join(map(repr, known))}"
+                )
+        self._check_gossip()
         for needs, what in (
             (self.on_merge != "leave", "groups are merged by"),
             (self.delivery == "safe", "safe delivery rests on"),
+            (self.stability == "gossip", "collection by gossip rests on"),
         ):
             if needs and self.open_latch_after is not None:
                 raise ConfigError(
                     f"{what} virtual synchrony, which open_latch_after gives up; "
                     f"leave one of them out"
                 )
+        self._check_order()
         self._check_primary()
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
@@ -235,6 +284,7 @@ class StackConfig:
             "multicast_window",
             "retain_window",
             "stable_bytes",
+            "gossip_fanout",
             "state_window",
         ):
             if getattr(self, name) < 1:
@@ -247,6 +297,8 @@ class StackConfig:
             "nak_delay",
             "stable_period",
             "stable_delay",
+            "desired_avg_gossip",
+            "gossip_delay",
             "state_timeout",
             "verify_after",
             "flush_timeout",
@@ -263,6 +315,46 @@ class StackConfig:
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
                 f"({self.heartbeat}), or every late sign of life is a suspicion"
             )
+
+    def _check_gossip(self) -> None:
+        if self.repair == "gossip" and self.stability != "gossip":
+            raise ConfigError("repair='gossip' needs stability='gossip': the same gossips do both")
+        if self.stability == "gossip" and self.on_merge != "leave":
+            raise ConfigError(
+                f"groups with stability='gossip' do not merge, and on_merge is {self.on_merge!r}; "
+                f"leave one of them out"
+            )
+        if self.gossip_interval < 0:
+            raise ConfigError(f"gossip_interval is {self.gossip_interval}; it must be 0 or more")
+
+    def _check_order(self) -> None:
+        if self.order not in ORDERS:
+            raise ConfigError(
+                f"order is {self.order!r}; choose one of {', '.join(map(repr, ORDERS))}"
+            )
+        if self.order != "total":
+            return
+        for offered, what, why in (
+            (
+                self.delivery == "agreed",
+                f"delivery={self.delivery!r}",
+                "its sequencer delivers at once",
+            ),
+            (
+                self.primary is None,
+                f"primary={self.primary!r}",
+                "it keeps no table of former members",
+            ),
+            (
+                self.open_latch_after is None,
+                "open_latch_after",
+                "it rests on virtual synchrony",
+            ),
+        ):
+            if not offered:
+                raise ConfigError(
+                    f"order='total' does not go with {what}, for {why}; leave one of them out"
+                )
 
     def _check_primary(self) -> None:
         for name in ("expected_votes", "votes"):

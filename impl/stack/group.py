@@ -20,15 +20,15 @@ from .failure_detection import FailureDetection
 from .flush_layer import FlushLayer
 from .frag_layer import FragLayer
 from .gms_layer import GmsLayer
+from .gossip_layer import stability_layer
 from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
 from .merge2_layer import Merge2Layer
 from .nakack_layer import NakackLayer
+from .ordering import order_layer
 from .other_groups import OtherGroups
 from .passing import Found
 from .primary_layer import primary_layer
-from .safe_layer import sequencer_layer
-from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
 from .unicast_layer import UnicastLayer
 
@@ -43,12 +43,12 @@ LAYERS: Kinds = (
     OtherGroups,
     NakackLayer,
     UnicastLayer,
-    StableLayer,
+    stability_layer,
     FailureDetection,
     GmsLayer,
     FlushLayer,
     primary_layer,
-    sequencer_layer,
+    order_layer,
     Merge2Layer,
     FragLayer,
     StateTransferLayer,

@@ -198,6 +198,10 @@ class Layer:
         """Whether `multicast` is allowed now."""
         return self.below.may_multicast()
 
+    def multicast_room(self) -> int:
+        """Return how many bundles of any size NAKACK's windows allow to be multicast now."""
+        return self.below.multicast_room()
+
     def may_multicast_unordered(self) -> bool:
         """Whether `multicast` is allowed now for what no coordinator sequences."""
         return self.below.may_multicast_unordered()

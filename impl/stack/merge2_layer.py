@@ -8,8 +8,11 @@ when all of the side have it (`SideInstalled`). What other coordinators send has
 (`merge_door.py`); what cannot be true of it is refused here (`merge_checks.py`).
 
 Messages may be lost: what is not answered is sent again. A coordinator that answers nothing, not
-even that it is still at it, for as long as a suspicion takes is waited for no longer. A side that
-does not come to an end of a merge within `flush_timeout` leaves.
+even that it is still at it, for as long as a suspicion takes is waited for no longer, and then left
+alone for a while. A side that does not come to an end of a merge within `flush_timeout` leaves.
+
+A member that is leaving takes part like any other, until it has stopped. What it has sent may wait
+for this very merge.
 """
 
 from __future__ import annotations
@@ -23,7 +26,6 @@ from raincheck.impl.merge2.events import (
     NO_MERGE,
     Answer,
     Decide,
-    Decline,
     Effect,
     Event,
     Finish,
@@ -71,11 +73,9 @@ from .layer import Ground, Layer
 from .merge_groups import PAUSE, Coordinators, FoundGroups
 from .passing import AtCut, Found, InstallMerged, Joined, Merging, SideInstalled
 from .passing import Install as Installing
+from .primary_layer import FORMER
 from .reports import Dropped
 from .timers import NEVER
-
-_BYTES = 450
-"""As many bytes of a message of a merge may belong to one member."""
 
 
 def _plain(view: View, merge: MergeId | None = None) -> CoreView:
@@ -120,6 +120,7 @@ class Merge2Layer(Layer):
                 return
             case Found() | Joined() | Installing():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+                self.found.installed(placed.view)
                 self._do(InstallView(_plain(placed.view, placed.merge)), now)
         self.above.up(event, now)
 
@@ -155,12 +156,11 @@ class Merge2Layer(Layer):
         others = self.found.apart(ours, now)
         self._try_at = now + PAUSE * (1 + self._random.random()) if self.found else NEVER
         free = self.core.stage == "idle" and self.core.coordinates and not self._stands
-        if not free or self.membership.gone or self.membership.status != "member":
+        if not free or self.membership.gone:
             return
-        most = self.config.max_bundle // _BYTES
-        everybody = len(ours) + sum(len(group.view.members) for group in others.values())
-        if others and everybody > most:
-            detail = f"{everybody} members are too many to merge, at most {most} are not"
+        sides = [ours, *(group.view.members for group in others.values())]
+        detail = checks.too_many(sides, 0 if self.config.primary is None else FORMER)
+        if others and detail:
             place = others[min(others)].place
             self.indications.append(Dropped("merge_refused", place, detail, 1))
         elif others and self.me < min(others):
@@ -210,9 +210,6 @@ class Merge2Layer(Layer):
         if merge == self.core.merge:
             self.coordinators.send(source, MergeAlive(merge))
             return ""
-        if self.membership.status != "member":
-            self._do(Decline(source, merge), now)
-            return ""
         if self.core.stage == "idle":
             self.coordinators.begin({source: endpoint})
             self._heard, self._sides = {source: now}, {}
@@ -236,6 +233,7 @@ class Merge2Layer(Layer):
         if waits and side is not None and self.core.stage in ("flushing", "answered"):
             of = dict(zip(side.members, side.places, strict=True)) | {source: endpoint}
             self._sides[source] = side._replace(places=tuple(of.values()))
+            self.found.answered(source)
         elif merge == self.core.merge:
             self.coordinators.send(source, MergeAlive(merge))
         self._do(ReceiveMergeRsp(source, merge, answer), now)
@@ -345,6 +343,8 @@ class Merge2Layer(Layer):
             late = not core.leads and now - self._since > 3 * config.flush_timeout
             for who in awaited:
                 if late or now - self._heard.get(who, self._since) > patience:
+                    if core.leads:
+                        self.found.in_vain(who, now)
                     self._do(Suspect(who), now)
         elif now - self._since > config.flush_timeout * (1 if core.stage == "installing" else 2):
             self.ground.out(f"{self.me} has seen no end of a merge that {core.merge.leader} leads")

@@ -8,8 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from raincheck.impl.messages import Address, View
+from raincheck.impl.wire.datagrams import LARGEST
 from raincheck.impl.wire.merge_bodies import InstallMergeView, Side
 
+_OF_MEMBER, _OF_NAME, _OF_SIDE, _OF_FORMER = 280, 8, 200, 90
+"""Bytes of FLUSH_COMPLETED with a merged view, which is the largest message: of each member, of
+each letter of its name, of each side, and of each former member that a side tells of."""
 _FAR = 1 << 40
 """Numbers of views and clocks grow by steps of one; none of this size is ever reached."""
 
@@ -40,6 +44,22 @@ def installation(body: InstallMergeView, mine: Side, leader: Address) -> str:
     if view.id != (max(side.view.counter for side in sides) + 1, leader) or view.joiners:
         return f"a merged view with the id {view.id.counter}"
     return ""
+
+
+def too_many(sides: Collection[Collection[Address]], former: int) -> str:
+    """Return why these sides cannot merge: the merged view goes in one datagram, with all cuts.
+
+    Each of them tells how far it has delivered so many former members.
+    """
+    members = [member for side in sides for member in side]
+    size = (_OF_SIDE + _OF_FORMER * former) * len(sides)
+    size += sum(_OF_MEMBER + _OF_NAME * len(member.node) for member in members)
+    if size <= LARGEST:
+        return ""
+    return (
+        f"{len(members)} members are too many to merge: with their names, places and digests they "
+        f"take up to {size} bytes, and {LARGEST} go into a datagram"
+    )
 
 
 def overlap(theirs: View, ours: Iterable[Address]) -> bool:

@@ -18,6 +18,8 @@ _KNOWN = 64
 """The most coordinators of other groups that are kept in mind."""
 _FRESH = 3.0
 """So long after it was heard of is another group taken for one that is there."""
+_REST = 16.0
+"""The longest time for which a coordinator that was waited for in vain is not asked to merge."""
 
 
 class FoundGroup(NamedTuple):
@@ -35,12 +37,13 @@ class FoundGroups:
         self._ground = ground
         self._groups: dict[Address, FoundGroup] = {}  # by their coordinators
         self._told: dict[Endpoint, float] = {}  # when something was said about a group there
+        self._vain: dict[Address, tuple[float, float]] = {}  # left alone: for how long, and until
 
     def __bool__(self) -> bool:
         return bool(self._groups)
 
     def __len__(self) -> int:
-        return max(len(self._groups), len(self._told))
+        return max(len(self._groups), len(self._told), len(self._vain))
 
     def met(self, theirs: View, who: Address, place: Endpoint, via: Endpoint, now: float) -> bool:
         """Note another group: `who`, found at `via`, has told its view, and where its leader is.
@@ -54,9 +57,21 @@ class FoundGroups:
                 ground.outbox.send_header(JoinHint(ground.me, *place, 0, 0), first)
         elif place != via:
             return self.seldom(place, now)
-        elif who == theirs.members[0] and (who in self._groups or len(self._groups) < _KNOWN):
-            self._groups[who] = FoundGroup(theirs, place, now)
+        elif who == theirs.members[0]:
+            self._forget(theirs)
+            if who in self._groups or len(self._groups) < _KNOWN:
+                self._groups[who] = FoundGroup(theirs, place, now)
         return False
+
+    def installed(self, ours: View) -> None:
+        """Forget the groups whose members are here: if one parts again, that is another view."""
+        self._forget(ours)
+
+    def _forget(self, later: View) -> None:
+        """Forget the groups in whose place there is this view, with some of their members."""
+        for who, group in list(self._groups.items()):
+            if group.view.id.counter < later.id.counter and overlap(group.view, later.members):
+                del self._groups[who]
 
     def seldom(self, place: Endpoint, now: float) -> bool:
         """Whether nothing was said about that place for a while."""
@@ -67,10 +82,26 @@ class FoundGroups:
         return True
 
     def apart(self, ours: Collection[Address], now: float) -> Mapping[Address, FoundGroup]:
-        """Return the groups heard of lately that have none of these members."""
+        """Return the groups heard of lately that have none of these, but for those left alone."""
         fresh = {who: group for who, group in self._groups.items() if now - group.at < _FRESH}
         self._groups = fresh
-        return {who: each for who, each in fresh.items() if not overlap(each.view, ours)}
+        self._vain = {who: rest for who, rest in self._vain.items() if who in fresh}
+        alone = {who for who, (_, until) in self._vain.items() if now < until}
+        return {
+            who: each
+            for who, each in fresh.items()
+            if who not in alone and not overlap(each.view, ours)
+        }
+
+    def in_vain(self, who: Address, now: float) -> None:
+        """Leave a coordinator alone, each time for longer: this side has waited for it in vain."""
+        pause = min(2 * self._vain.get(who, (PAUSE, now))[0], _REST)
+        self._vain[who] = pause, now + pause
+        _bound(self._vain)
+
+    def answered(self, who: Address) -> None:
+        """Note that a coordinator has answered for its side."""
+        self._vain.pop(who, None)
 
 
 class Coordinators:

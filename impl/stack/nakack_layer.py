@@ -27,12 +27,14 @@ from raincheck.impl.nakack.events import (
     HeardOf,
     InstallView,
     Join,
+    Merge,
     Multicast,
     Purge,
     ReceiveAlive,
     ReceiveData,
     ReceiveNak,
 )
+from raincheck.impl.pbcast.events import Numbers
 from raincheck.impl.sequencer.events import Data as Ordered
 from raincheck.impl.stable.events import Heard
 from raincheck.impl.stable.events import Purge as Stable
@@ -44,7 +46,17 @@ from .layer import Ground, Layer, Takes
 from .merged import strangers
 from .nakack_reading import Readings, header_of
 from .nakack_sending import Sending
-from .passing import Bundle, Digests, Drain, Fetched, Found, Install, Joined
+from .passing import (
+    Arrived,
+    Bundle,
+    Digests,
+    Drain,
+    Fetched,
+    Found,
+    Install,
+    Joined,
+    Retransmit,
+)
 
 
 class NakackLayer(Layer):
@@ -67,6 +79,7 @@ class NakackLayer(Layer):
         self.reading = Readings(self.core, ground)
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
         self._fetches: tuple[headers.Fetch, ...] = ()  # what FLUSH waits for
+        self._told = config.stability == "gossip"  # PBCAST hears of what arrives
 
     @property
     def takes(self) -> Takes:
@@ -98,9 +111,11 @@ class NakackLayer(Layer):
                 self.heard_of(holder, received, now)
             case Freezing(gone):
                 self.freeze(gone)
+            case Retransmit(to, wanted):
+                self.retransmit(to, wanted)
             case FetchStreams(fetches):
-                self.fetch(fetches, now)
                 self._fetches = fetches
+                self.fetch(fetches, now)
                 self.stirred = True
             case Drain():
                 self.sending.drain(now)
@@ -123,6 +138,10 @@ class NakackLayer(Layer):
     def may_multicast(self) -> bool:
         """Whether the windows allow another multicast."""
         return self.core.open and self.sending.has_room()
+
+    def multicast_room(self) -> int:
+        """How many more bundles of any size the windows allow."""
+        return min(self.core.room, self.sending.room())
 
     @property
     def drained(self) -> bool:
@@ -171,10 +190,17 @@ class NakackLayer(Layer):
         if stream.arrived > arrived:
             self.reading.stop_asking(source)  # `look` restarts it if something is still missing
         if stream.heard > stream.arrived:
-            self.reading.look(source, now)
+            self._look(source, now)
         if not dropped:
             self._ready[source] = None
             self.stirred = True
+            if self._told:
+                self.above.up(Arrived(source, header.seqno), now)
+
+    def _look(self, source: Address, now: float) -> None:
+        """See to what is missing of a stream, unless PBCAST does: it leaves FLUSH's to NAKACK."""
+        if self.config.repair == "requests" or any(f.sender == source for f in self._fetches):
+            self.reading.look(source, now)
 
     def receive_alive(self, alive: headers.Alive, now: float) -> None:
         """Handle a sign of life: it announces the source's stream, and acknowledges this one's."""
@@ -185,7 +211,7 @@ class NakackLayer(Layer):
         if source not in self.reading:
             return
         if alive.highest > core.stream[source].arrived:
-            self.reading.look(source, now)
+            self._look(source, now)
         elif alive.asking:
             self.reading.acknowledge_soon(source, now)
         if core.lowest > lowest:
@@ -203,6 +229,19 @@ class NakackLayer(Layer):
             self.counters["multicast_retransmitted"] += 1
         if nak.sender == self.me:
             self.sending.timer.start(now)
+
+    def retransmit(self, to: Address, wanted: Numbers) -> None:
+        """Send a member what is kept of these, as PBCAST says; as many as a NAK gets."""
+        most = 2 * self.config.multicast_window
+        for source, numbers in wanted:
+            stream = self.core.stream.get(source)
+            if stream is None:
+                continue
+            asked = tuple((number, number) for number in sorted(numbers)[:most])
+            for _, _, raw in stream.kept(asked, len(asked)):
+                self.outbox.send(raw, to)
+                self.counters["multicast_retransmitted"] += 1
+                most -= 1
 
     def heard_of(self, holder: Address, received: Digest, now: float) -> None:
         """Handle STABLE's news of what `holder` has received: ask for what is missing here."""
@@ -261,11 +300,12 @@ class NakackLayer(Layer):
 
         Of a merged view, `sides` are the others, whose streams are read from their cuts.
         """
-        core, event = self.core, InstallView(view.id.counter, view.members, view.joiners)
+        core, at = self.core, (view.id.counter, view.members, view.joiners)
         if sides:
-            core.merge(event, Digest(tuple(at for side in sides for at in side.bundles.entries)))
+            cuts = Digest(tuple(entry for side in sides for entry in side.bundles.entries))
+            core.handle(Merge(*at, cuts))
         else:
-            core.handle(event)
+            core.handle(InstallView(*at))
         self.sending.acknowledged()
         self._read(view)
         if core.lagging():

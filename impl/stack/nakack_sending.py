@@ -61,6 +61,14 @@ class Sending:
             and self._retained.total + config.max_bundle <= config.retain_bytes
         )
 
+    def room(self) -> int:
+        """For how many more bundles of the largest size the windows have room."""
+        config = self._config
+        return min(
+            (config.multicast_window_bytes - self._under_way.total) // config.max_bundle,
+            (config.retain_bytes - self._retained.total) // config.max_bundle,
+        )
+
     def sent(self, size: int) -> None:
         """Note that a bundle of so many bytes was sent."""
         self._under_way.add(size)

@@ -8,13 +8,15 @@ up       Found, Joined, Install     a view, from the bottom: whoever is below kn
          Deliver                    messages for the application, in the order of all
          Suspect, Trust of GMS      FAILURE DETECTION to GMS
          Suspend, Resume, Suspect   GMS to FLUSH; and to all: a member is gone
+         Arrived                    NAKACK to PBCAST: a multicast has arrived
          Fetched                    NAKACK has what FLUSH wanted to be fetched
          Transfer                   GMS lets the state be transferred now
          AtCut                      GMS to MERGE2: the side is suspended, at its cut
          SideInstalled              GMS to MERGE2: all of the side have the merged view
 down     Found, Joined, Install     to the bottom, where they turn round
          Freeze, FetchStreams       FLUSH to NAKACK
-         Purge, Heard               STABLE to NAKACK
+         Purge, Heard               STABLE, or PBCAST, to NAKACK
+         Retransmit                 PBCAST to NAKACK: send what is kept of these
          Quiet                      FLUSH takes part in no flush, or does again
          Suspended, Unanswered      FLUSH to GMS
          SendJoinRsp                SEQUENCER to GMS: what a joiner has to know of it
@@ -31,6 +33,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from raincheck.impl.messages import Address, Digest, Frame, Payloads, Run, Table
+from raincheck.impl.pbcast.events import Numbers
 from raincheck.impl.wire.headers import (
     Body,
     DataHeader,
@@ -101,6 +104,20 @@ class Bundle(NamedTuple):
     header: DataHeader
     payloads: Payloads
     raw: bytes
+
+
+class Arrived(NamedTuple):
+    """Bundle `seqno` of the source's stream is here, for the first time."""
+
+    source: Address
+    seqno: int
+
+
+class Retransmit(NamedTuple):
+    """Send a member these bundles, by source, as far as they are kept."""
+
+    to: Address
+    wanted: Numbers
 
 
 class Fetched(NamedTuple):

@@ -19,6 +19,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace as replaced
+
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Frame, Payloads, Run, Table
 from raincheck.impl.primary.core import Primary
@@ -26,7 +28,7 @@ from raincheck.impl.primary.decision import has_majority
 from raincheck.impl.primary.events import Attempt, Decide, Form, Info, InstallView
 from raincheck.impl.sequencer.events import Data, SendJoinRsp
 from raincheck.impl.wire.datagrams import HEADROOM
-from raincheck.impl.wire.headers import PlacedView
+from raincheck.impl.wire.headers import JoinRspBody, PlacedView
 from raincheck.impl.wire.primary_bodies import NO_STANDING, Standing, decode_info, encode_info
 
 from .frames import INFO_HEAD, AttemptFrame, InfoFrame, decode, encode
@@ -40,8 +42,8 @@ _MOST = 1 << 20
 """Bytes of one member's INFO; 32 attempts of the largest group that merges have fewer."""
 _FAR = 1 << 40
 """Numbers of primary views grow by steps of one; none of this size is ever reached."""
-_BYTES = 2000
-"""Of one former member out of so many bytes of a bundle it is known what was delivered."""
+FORMER = 30
+"""The former members of which it is known what was delivered; those that were members last."""
 
 
 class PrimaryLayer(Layer):
@@ -79,6 +81,7 @@ class PrimaryLayer(Layer):
             case Joined(_, body):
                 self._delivered = dict(body.table)
                 self._install(body.placed)
+                event = event._replace(rsp=self._as_it_was(body))
             case Found() | Install():
                 self._install(event.placed)
         self.above.up(event, now)
@@ -90,6 +93,15 @@ class PrimaryLayer(Layer):
             rsp = event.rsp._replace(table=tuple(sorted(table.items())))
             event = event._replace(rsp=rsp)
         self.below.down(event, now)
+
+    def _as_it_was(self, body: JoinRspBody) -> JoinRspBody:
+        """Take out what `down` has added: to SEQUENCER who is not in the view is nobody.
+
+        A message that such a member sends again, when it comes back by a merge, would pass for
+        delivered here, and nowhere else.
+        """
+        inside = body.placed.view.members
+        return replaced(body, table=tuple(row for row in body.table if row[0] in inside))
 
     def _install(self, placed: PlacedView) -> None:
         view, core = placed.view, self.core
@@ -120,7 +132,7 @@ class PrimaryLayer(Layer):
     def _forget(self, members: Collection[Address]) -> None:
         """Keep what was delivered of these, and of those that were members last."""
         former = [member for member in self._delivered if member not in members]
-        for member in former[: max(0, len(former) - self.config.max_bundle // _BYTES)]:
+        for member in former[: max(0, len(former) - FORMER)]:
             del self._delivered[member]
         for member in members:  # the latest stand last
             self._delivered[member] = self._delivered.pop(member, 0)

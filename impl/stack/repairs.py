@@ -1,4 +1,4 @@
-"""The repairs of the layers below SEQUENCER, so that a test can undo any of them. Not public."""
+"""The repairs of the layers beside SEQUENCER, so that a test can undo any of them. Not public."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from raincheck.impl.flush import core as flush
 from raincheck.impl.frag import core as frag
 from raincheck.impl.gms import core as gms
 from raincheck.impl.nakack import streams
+from raincheck.impl.pbcast import core as pbcast
 from raincheck.impl.primary import decision as primary
 from raincheck.impl.stable import core as stable
 from raincheck.impl.state_transfer import core as state_transfer
+from raincheck.impl.total import core as total
 from raincheck.impl.unicast import ends as unicast_ends
 
 
@@ -25,4 +27,6 @@ class LayerRepairs:
     nakack: streams.Repairs = field(default_factory=streams.Repairs)
     frag: frag.Repairs = field(default_factory=frag.Repairs)
     state: state_transfer.Repairs = field(default_factory=state_transfer.Repairs)
+    pbcast: pbcast.Repairs = field(default_factory=pbcast.Repairs)
     primary: primary.Repairs = field(default_factory=primary.Repairs)
+    total: total.Repairs = field(default_factory=total.Repairs)

@@ -223,8 +223,3 @@ class SafeLayer(SequencerLayer):
 
     def buffered(self) -> int:
         return len(self.core.held)
-
-
-def sequencer_layer(ground: Ground) -> SequencerLayer:
-    """Return SEQUENCER's layer for the group's kind of delivery."""
-    return SafeLayer(ground) if ground.config.delivery == "safe" else SequencerLayer(ground)

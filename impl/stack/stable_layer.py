@@ -11,11 +11,7 @@ digest of somebody who may lack the last STABILITY, brings the next one forward.
 
 from __future__ import annotations
 
-from random import Random
-from typing import Any
-
-from raincheck.impl.messages import Address, Digest, View, ViewId
-from raincheck.impl.sequencer.events import Stop
+from raincheck.impl.messages import Address, Digest, View
 from raincheck.impl.stable.core import Stable
 from raincheck.impl.stable.events import (
     Effect,
@@ -35,15 +31,15 @@ from raincheck.impl.stable.events import (
 from raincheck.impl.wire.headers import Stability as StabilityHeader
 from raincheck.impl.wire.headers import StableDigest as StableDigestHeader
 
-from .layer import Ground, Layer, Takes
-from .passing import Bundle, Found, Install, Joined, Quiet
+from .layer import Ground, Takes
+from .stability import StabilityLayer
 from .timers import NEVER
 
 _RARELY = 10
 """So many times longer are the pauses between two digests while there is nothing to purge."""
 
 
-class StableLayer(Layer):
+class StableLayer(StabilityLayer):
     """STABLE as a layer."""
 
     name = "stable"
@@ -52,13 +48,8 @@ class StableLayer(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self.core = Stable(ground.me, repairs=ground.repairs.stable)
-        self._random = Random(ground.seed + 1)
-        self._view = ViewId(0, ground.me)
-        self._bytes = 0  # delivered since the last digest was sent
-        self._bundles = 0
         self._digest_at = NEVER
         self._stability_at = NEVER
-        self._flushing = False
         self._purged = False  # all that was delivered here
 
     @property
@@ -70,27 +61,8 @@ class StableLayer(Layer):
 
     # ------------------------------------------------------------------ events
 
-    def up(self, event: Any, now: float) -> None:
-        """Handle views."""
-        if isinstance(event, Found | Joined | Install):
-            placed = event.rsp.placed if isinstance(event, Joined) else event.placed
-            self.install_view(placed.view, now)
-        self.above.up(event, now)
-
-    def pass_up(self, bundle: Bundle, now: float) -> None:
-        """Count the bytes delivered, and pass the multicast up."""
-        self.delivered(len(bundle.raw), now)
-        self.above.pass_up(bundle, now)
-
-    def down(self, event: Any, now: float) -> None:
-        """Note when a flush begins and ends."""
-        if isinstance(event, Quiet):
-            self._flushing = not event.quiet
-            self.stirred = True
-            return
-        if isinstance(event, Stop):
-            self._digest_at = self._stability_at = NEVER
-        self.below.down(event, now)
+    def stop(self) -> None:
+        self._digest_at = self._stability_at = NEVER
 
     def step(self, now: float) -> bool:
         """Suspend votes during a flush."""
@@ -108,9 +80,8 @@ class StableLayer(Layer):
 
     # ------------------------------------------------------------------ views
 
-    def install_view(self, view: View, now: float) -> None:
+    def install_view(self, view: View, _digest: Digest, now: float) -> None:
         """Install a view: begin a round among its members."""
-        self._view = view.id
         self._purged = False
         self.stirred = True  # a core in a new view is not suspended
         self._handle(InstallView(view.id.counter, view.members), now)
@@ -129,16 +100,11 @@ class StableLayer(Layer):
 
     # ------------------------------------------------------------------ what happens
 
-    def delivered(self, size: int, now: float) -> None:
+    def delivered(self, _source: Address, size: int, now: float) -> None:
         """Count a delivered bundle; after enough of them a digest is due (R2)."""
         if self._purged:
             self._hurry(now)
-        self._bytes += size
-        self._bundles += 1
-        if (
-            self._bytes >= self.config.stable_bytes
-            or 8 * self._bundles >= self.config.retain_window
-        ):
+        if self._counts(size):
             self._digest_at = min(self._digest_at, now)
 
     def receive_digest(self, header: StableDigestHeader, now: float) -> None:
@@ -159,21 +125,6 @@ class StableLayer(Layer):
         if self._is_welcome(header.source, header.view):
             event = ReceiveStability(header.source, header.view.counter, header.digest, Digest())
             self._handle(event, now)
-
-    def _is_welcome(self, source: Address, view: ViewId) -> bool:
-        """Whether a datagram is from another member of this very view.
-
-        The core checks only the view's number. But an IP group carries the datagrams of all views,
-        and the other side of a partition may use the same number for a view of its own.
-        """
-        core = self.core
-        if not core.view or source not in core.members or source == self.me:
-            self.counters["stable_of_non_member"] += 1
-            return False
-        if view != self._view:
-            self.counters["stable_of_other_view"] += 1
-            return False
-        return True
 
     # ------------------------------------------------------------------ time
 

@@ -60,6 +60,7 @@ from .config import StackConfig
 from .endpoints import UNKNOWN
 from .group import LAYERS, Group, Kinds
 from .layer import Ground
+from .order_layer import OrderLayer
 from .outbox import Outbox
 from .repairs import LayerRepairs
 from .reports import Outgoing, Report, Requested
@@ -404,6 +405,11 @@ class Stack:
         return self._group.find(SequencerLayer).core
 
     @property
+    def table(self) -> object:
+        """How far messages in order are delivered here; members at rest have the same."""
+        return next(each.table for each in self._group.layers if isinstance(each, OrderLayer))
+
+    @property
     def view(self) -> View | None:
         """The view that is installed, None before the first."""
         return self._membership.view
@@ -489,6 +495,17 @@ class Stack:
     def blocked(self) -> bool:
         """Whether a view change or a state transfer keeps this member from sending now."""
         return not self._group.flush.quiet
+
+    @property
+    def needs_view(self) -> str:
+        """Why what this member has sent is delivered in the next view only; "" if it need not be.
+
+        Whoever sequences it is gone, as far as is known, or with safe delivery any member is.
+        """
+        membership = self._membership
+        needed = membership.members if self.config.delivery == "safe" else membership.members[:1]
+        gone = [who for who in needed if who in membership.suspected or who in membership.gone]
+        return f"{gone[0]} is gone, which this view needs for it" if gone else ""
 
     @property
     def pending(self) -> int:

@@ -7,17 +7,20 @@ what they repeat changes nothing where it is known already.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from raincheck.impl.messages import Address
 
 
 class Message(NamedTuple):
-    """A message of an application: its sender, its number among the sender's, and its bytes."""
+    """A message of an application: its sender, its number among the sender's, and its content.
+
+    TOTAL does not look at the content. In the stack it is a bundle (`impl/stack/total_layer.py`).
+    """
 
     sender: Address
     seqno: int
-    payload: bytes = b""
+    payload: Any = b""
 
 
 # ------------------------------------------------------------------ effects
@@ -81,7 +84,7 @@ Effect: TypeAlias = Request | Resend | CumSeqAck | Bcast | Last | Deliver
 class Send(NamedTuple):
     """The application multicasts a message."""
 
-    payload: bytes = b""
+    payload: Any = b""
 
 
 class ReceiveRequest(NamedTuple):
@@ -140,6 +143,13 @@ class ReceiveCumSeqAck(NamedTuple):
     view: int
 
 
+class Forget(NamedTuple):
+    """A sequencer that is alone in its view forgets its broadcasts: nobody can ask for them.
+
+    No instance of the specification has it: there the history is as long as the run.
+    """
+
+
 class InstallView(NamedTuple):
     """A view is installed, whose ids begin with `first`; the first member is its sequencer."""
 
@@ -159,5 +169,6 @@ Event: TypeAlias = (
     | ReceiveLast
     | Acknowledge
     | ReceiveCumSeqAck
+    | Forget
     | InstallView
 )

@@ -39,8 +39,12 @@ from .headers import (
 )
 from .merge_bodies import InstallMergeView, MergeBody, MergeRsp, Side
 
-VERSION = 8
+VERSION = 9
 MAGIC = b"RC"
+LARGEST = 60_000
+"""Bytes of a datagram that every member takes if it has no payloads, however small its bundles are:
+views, digests and tables grow with the group, and are not cut. Every transport carries as many.
+"""
 HEADROOM = 512
 """Bytes of a bundle that are reserved for prefix and header."""
 REASONS = (
@@ -74,10 +78,11 @@ class Decoded(NamedTuple):
 class Codec:
     """Encodes and decodes the datagrams of one group."""
 
-    def __init__(self, cluster: str, max_datagram: int, *, sums: bool = True) -> None:
+    def __init__(self, cluster: str, max_bundle: int, *, sums: bool = True) -> None:
         self._sums = sums
         self._group = zlib.crc32(cluster.encode())
-        self._max = max_datagram
+        self._max_bundle = max_bundle
+        self._max = max(max_bundle, LARGEST)
         self._encode = msgspec.msgpack.Encoder().encode
         self._decoder: msgspec.msgpack.Decoder[Header] = msgspec.msgpack.Decoder(Header)
 
@@ -131,9 +136,12 @@ class Codec:
         try:
             header = self._decoder.decode(memoryview(datagram)[_START:stop])
             _check(header)
-            return Decoded(header, _payloads(header, datagram, stop))
+            payloads = _payloads(header, datagram, stop)
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             raise WireError("malformed", str(problem)) from None
+        if payloads is not None and size > self._max_bundle:
+            raise WireError("oversized", f"a bundle of {size} bytes, at most {self._max_bundle}")
+        return Decoded(header, payloads)
 
 
 def sealed(datagram: bytes) -> bytes:

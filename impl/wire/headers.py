@@ -22,14 +22,18 @@ Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
 Lane: TypeAlias = Annotated[int, Meta(ge=0, le=3)]
 Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
 """Missing seqnos, as (first, last)."""
+Ranges: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=4096)]
+"""Messages, as (first, last)."""
+Vector: TypeAlias = tuple[Count, ...]
+"""A number for each member of a view, in its order."""
 REASON_LENGTH = 120
 Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
-Merges: TypeAlias = Annotated[str, Meta(max_length=100)]
+Merges: TypeAlias = Annotated[str, Meta(max_length=140)]
 
 CONTROL: Lane = 0
 """UNICAST's lane for the membership; its messages are passed up at once."""
 FORWARDS: Lane = 1
-"""UNICAST's lane for FORWARD; pulled while the coordinator's multicast window is open."""
+"""UNICAST's lane for FORWARD, or TOTAL_REQUEST; pulled while the coordinator's window is open."""
 STATE: Lane = 2
 """UNICAST's lane for state transfer, whose chunks have credit of their own."""
 MESSAGES: Lane = 3
@@ -49,6 +53,26 @@ class ForwardBody(Struct, frozen=True, array_like=True, tag="F", gc=False):
     view: ViewId
     position: Positive
     clock: Count
+
+
+class RequestBody(Struct, frozen=True, array_like=True, tag="TR", gc=False):
+    """TOTAL_REQUEST, in the lane of FORWARDs; its payload area follows the header.
+
+    `number` is the bundle's among its sender's, `tag` its place among those of view `view`.
+    """
+
+    first: Positive
+    size: Positive
+    view: ViewId
+    number: Positive
+    tag: Positive
+
+
+class CumSeqAckBody(Struct, frozen=True, array_like=True, tag="TA", gc=False):
+    """TOTAL_CUM_SEQ_ACK: all ids of view `view` up to `id` are delivered here."""
+
+    view: ViewId
+    id: Positive
 
 
 class MessageBody(Struct, frozen=True, array_like=True, tag="M", gc=False):
@@ -157,7 +181,10 @@ class NotJoinedBody(Struct, frozen=True, array_like=True, tag="GN", gc=False):
 
 GmsBody: TypeAlias = NewViewBody | ViewAckBody | InstallBody | NotJoinedBody
 FlushBody: TypeAlias = StartFlush | FlushCompleted | Reconcile | ReconcileOk | StopFlush
-Body: TypeAlias = ForwardBody | MessageBody | JoinRspBody | StateBody | FlushBody | GmsBody
+TotalBody: TypeAlias = RequestBody | CumSeqAckBody
+Body: TypeAlias = (
+    ForwardBody | TotalBody | MessageBody | JoinRspBody | StateBody | FlushBody | GmsBody
+)
 
 # ------------------------------------------------------------------ headers
 
@@ -188,7 +215,8 @@ class UnicastAck(Struct, frozen=True, array_like=True, tag="A", gc=False):
 class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
     """NAKACK: bundle `seqno` of the source's stream: a DATA, or unordered messages of the source.
 
-    Of the latter `first` and `position` are 0: SEQUENCER numbers them not.
+    Of the latter `first` and `position` are 0: SEQUENCER numbers them not. Of a TOTAL_BCAST
+    `position` is the id, and `clock` the bundle's number among its sender's.
     """
 
     source: Address
@@ -263,6 +291,32 @@ class Stability(Struct, frozen=True, array_like=True, tag="Z", gc=False):
     source: Address
     view: ViewId
     digest: Digest
+
+
+class GossipCopy(Struct, frozen=True, array_like=True, tag="P", gc=False):
+    """PBCAST: a copy of gossip `number` of a member of view `view`.
+
+    Members are their places in the view: `origin`, and the bits of `seen`, the lowest first. The
+    vectors have a number for each: what the origin had delivered, the lowest of what those who have
+    seen the gossip had, and what the source has.
+    """
+
+    source: Address
+    view: ViewId
+    origin: Count
+    number: Positive
+    seen: Annotated[bytes, Meta(max_length=8192)]
+    digest: Vector
+    lowest: Vector
+    has: Vector
+
+
+class GossipRequest(Struct, frozen=True, array_like=True, tag="R", gc=False):
+    """PBCAST: send these messages of view `view`, by the places of their senders in it."""
+
+    source: Address
+    view: ViewId
+    wanted: tuple[tuple[Count, Ranges], ...]
 
 
 class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
@@ -347,7 +401,7 @@ class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):
     source: Address
 
 
-Sized: TypeAlias = DataHeader | ForwardBody | MessageBody
+Sized: TypeAlias = DataHeader | ForwardBody | RequestBody | MessageBody
 """What has a payload area: a header, or the body of one of UNICAST."""
 
 Header: TypeAlias = (
@@ -361,6 +415,8 @@ Header: TypeAlias = (
     | AreYouAlive
     | StableDigest
     | Stability
+    | GossipCopy
+    | GossipRequest
     | JoinReq
     | GroupQuestion
     | JoinHint

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from raincheck.model.machine.machine import Accepted
+from raincheck.model.machine.machine import Accepted, refusal
 from raincheck.model.machine.runs import Address
 from raincheck.model.unicast.field import first_gaps
 
@@ -48,6 +48,32 @@ class Beat(NamedTuple):
     """The failure detection gives a sign of life."""
 
     to: tuple[Address, ...]
+
+
+class Merge(NamedTuple):
+    """MERGE2 has made the view; `digest` is of the streams of the other sides at their cuts."""
+
+    view: int
+    members: tuple[Address, ...]
+    digest: tuple[tuple[Address, int], ...]
+
+
+def merge(rules: Rules, me: Local, event: Merge) -> Answer:
+    """Install a view whose number may skip some, and read the streams of who joins from its cut."""
+    number, members, digest = event
+    refused = refusal((number > me.view, "v > view[n]", {"v": number, "view": me.view}))
+    if refused:
+        return refused
+    before = me._replace(view=number - 1)
+    answer = model.install_view(rules, before, on.InstallView(number, members))
+    if not isinstance(answer, Accepted):
+        return answer
+    cuts = {who: at for who, at in digest if who not in me.members}
+    streams = tuple(
+        (who, Stream(cuts[who], (), cuts[who]) if who in cuts else stream)
+        for who, stream in answer.local.stream
+    )
+    return Accepted(answer.local._replace(stream=streams))
 
 
 def beat(_rules: Rules, me: Local, event: Beat) -> Answer:
@@ -151,3 +177,7 @@ HANDLERS: Mapping[str, Callable[[Any, Local, Any], Answer]] = {
     "Beat": beat,
     "Ask": ask,
 }
+
+OF_MERGES: Mapping[str, type[Any]] = {"Merge": Merge}
+HANDLERS_OF_MERGES: Mapping[str, Callable[[Any, Local, Any], Answer]] = {"Merge": merge}
+"""What only the traces of groups that merge have."""

@@ -55,9 +55,11 @@ class Rules:
     report: str = "delivered"
     view_check: str = "view"
     keep_departed: bool = True
+    alone: bool = True
     tagged: bool = True
     prompt: bool = True
     own_copy: bool = True
+    flushed: bool = False
     use_mcast: bool = False
     cache: int = 3
 
@@ -213,8 +215,9 @@ def _request(whom: Address, some: Numbers) -> tuple[Request, ...]:
 
 def recipients(rules: Rules, me: Local, not_seen: Members, to: Members) -> bool:
     """Tell whether the member may send a gossip that those have not seen to these (G5)."""
-    if rules.use_mcast:
-        return to == me.members - {me.me}
+    others = me.members - {me.me}
+    if rules.use_mcast or not others:
+        return to == others
     return bool(to) and to <= not_seen
 
 
@@ -234,7 +237,10 @@ def send_gossip(rules: Rules, me: Local, event: SendGossip) -> Answer:
     mine = frozenset((me.me,))
     each = Known(me.me, me.number + 1, me.view, said, mine, others, said, False)
     after = me._replace(number=me.number + 1, cache=remembering(rules, me.cache, each))
-    return Accepted(after, (copy_of(rules, after, each, event.to),))
+    copies = copy_of(rules, after, each, event.to)
+    if rules.alone and not others:
+        after = purges(after, each.lowest)
+    return Accepted(after, (copies,))
 
 
 def receive_gossip(rules: Rules, me: Local, event: ReceiveGossip) -> Answer:
@@ -339,7 +345,10 @@ def deliver(_rules: Rules, me: Local, event: Deliver) -> Answer:
 
 
 def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
-    """The next view is installed; a joiner begins at its digest."""
+    """The next view is installed; a joiner begins at its digest.
+
+    FLUSH has made equal what members have of those that are gone: their streams are forgotten.
+    """
     view, members, digest = event
     refused = refusal(
         (view > me.view, "v > view[n]", {"v": view}),
@@ -352,6 +361,12 @@ def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
     after = me._replace(
         view=view, members=members, cache=cache, delivered=delivered, heard=frozenset()
     )
+    if rules.flushed:
+        after = after._replace(
+            delivered=tuple((a, at) for a, at in after.delivered if a in members),
+            held=tuple((a, some) for a, some in after.held if a in members),
+            purged=tuple((a, at) for a, at in after.purged if a in members),
+        )
     return Accepted(after)
 
 

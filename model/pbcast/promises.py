@@ -52,8 +52,11 @@ def running(state: State) -> list[Local]:
     return [me for me, status in pairs if status == "member"]
 
 
-def only_stable_purged(state: State) -> bool:
-    """A message is purged only when every member of the view has delivered it."""
+def only_stable_purged(state: State, *, flushed: bool = False) -> bool:
+    """A message is purged only when every member of the view has delivered it.
+
+    `flushed`: streams of those that are gone are forgotten with a view, and do not count in it.
+    """
     by_address = {me.me: me for me in running(state)}
     last = state.views[-1]
     promised = dict(last.digest)
@@ -63,20 +66,25 @@ def only_stable_purged(state: State) -> bool:
     )
     for me in by_address.values():
         for a in me.members & by_address.keys():
-            delivered = dict(by_address[a].delivered)
-            if any(at > delivered.get(s, 0) for s, at in me.purged):
+            delivered, there = dict(by_address[a].delivered), by_address[a].members
+            purged = [(s, at) for s, at in me.purged if s in there or not flushed]
+            if any(at > delivered.get(s, 0) for s, at in purged):
                 return False
         if (
             joining
             and me.me in last.members
-            and any(at > promised.get(s, 0) for s, at in me.purged)
+            and any(
+                at > promised.get(s, 0) for s, at in me.purged if s in last.members or not flushed
+            )
         ):
             return False
     return True
 
 
-def lacks(me: Local, s: Address, k: int) -> bool:
-    """Tell whether a member that runs lacks message k of s."""
+def lacks(me: Local, s: Address, k: int, *, flushed: bool = False) -> bool:
+    """Tell whether a member that runs lacks message k of s, if that one's stream counts there."""
+    if flushed and s not in me.members:
+        return False
     return k > dict(me.delivered).get(s, 0) and k not in dict(me.held).get(s, frozenset())
 
 
@@ -91,25 +99,27 @@ def _had(state: State, h: Local, n: Local, s: int, k: int) -> bool:
     return state.began[at][s] < k and not lacks(h, sender.me, k)
 
 
-def missed(state: State) -> Iterator[tuple[Address, int]]:
+def missed(state: State, *, flushed: bool = False) -> Iterator[tuple[Address, int]]:
     """Yield the messages that a member lacks and another one of its view has had or sent."""
     there = running(state)
     for n in there:
         for s, sender in enumerate(state.locals):
             for k in range(1, sender.sent + 1):
-                if lacks(n, sender.me, k) and any(
+                if lacks(n, sender.me, k, flushed=flushed) and any(
                     h.me != n.me and _had(state, h, n, s, k) for h in there
                 ):
                     yield sender.me, k
 
 
-def nothing_out_of_reach(state: State) -> bool:
+def nothing_out_of_reach(state: State, *, flushed: bool = False) -> bool:
     """Some member still has what another one of its view lacks."""
     held = [dict(me.held) for me in running(state)]
-    return all(any(k in each.get(s, ()) for each in held) for s, k in missed(state))
+    return all(
+        any(k in each.get(s, ()) for each in held) for s, k in missed(state, flushed=flushed)
+    )
 
 
-def asked_has(state: State) -> bool:
+def asked_has(state: State, *, flushed: bool = False) -> bool:
     """A member that is asked for a message has it, as long as the asker lacks it (G4)."""
     by_address = {me.me: me for me in running(state)}
     for d in state.net:
@@ -119,7 +129,8 @@ def asked_has(state: State) -> bool:
         if d.sender in asked.members:
             held = dict(asked.held)
             for s, some in d.body.wanted:
-                if any(lacks(asker, s, k) and k not in held.get(s, ()) for k in some):
+                lacked = [k for k in some if lacks(asker, s, k, flushed=flushed)]
+                if any(k not in held.get(s, ()) for k in lacked):
                     return False
     return True
 
@@ -148,10 +159,13 @@ def round_collects(state: State) -> bool:
     )
 
 
-def round_delivers(state: State) -> bool:
+def round_delivers(state: State, *, flushed: bool = False) -> bool:
     """A gossip of which no copy is lost brings all what its sender had delivered (G4)."""
     return not quiet(state) or not any(
-        lacks(me, s, k) for me in running(state) for s, at in state.shown for k in range(1, at + 1)
+        lacks(me, s, k, flushed=flushed)
+        for me in running(state)
+        for s, at in state.shown
+        for k in range(1, at + 1)
     )
 
 
@@ -177,15 +191,16 @@ def heard_are_members(state: State) -> bool:
 
 def invariants(constants: Constants) -> Mapping[str, Callable[[State], bool]]:
     """Return the invariants of an instance, by the spec's names."""
+    flushed = constants.rules.flushed
     return {
         "TypeOK": type_ok,
-        "OnlyStablePurged": only_stable_purged,
-        "NothingOutOfReach": nothing_out_of_reach,
-        "AskedHas": asked_has,
+        "OnlyStablePurged": partial(only_stable_purged, flushed=flushed),
+        "NothingOutOfReach": partial(nothing_out_of_reach, flushed=flushed),
+        "AskedHas": partial(asked_has, flushed=flushed),
         "NoFutileAsk": no_futile_ask,
         "LagKept": lag_kept,
         "RoundCollects": round_collects,
-        "RoundDelivers": round_delivers,
+        "RoundDelivers": partial(round_delivers, flushed=flushed),
         "AnswerToAsker": answer_to_asker,
         "FloodEnds": partial(flood_ends, constants),
         "HeardAreMembers": heard_are_members,

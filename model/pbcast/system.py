@@ -136,10 +136,12 @@ class PbcastSystem(Composed[State, Local]):
 
     def _is_new(self, state: State, i: int, j: int) -> bool:
         sender = state.locals[j]
+        if self.rules.flushed and sender.me not in state.views[-1].members:
+            return False
         return sender.me in state.locals[i].members and state.passed[i][j] < sender.sent
 
     def _recipients(self, me: Local, not_seen: Members) -> Iterator[Members]:
-        if self.rules.use_mcast:
+        if self.rules.use_mcast or me.members == {me.me}:
             yield me.members - {me.me}
             return
         for size in range(1, len(not_seen) + 1):
@@ -302,15 +304,31 @@ class PbcastSystem(Composed[State, Local]):
         staying = frozenset(a for a in last.members if by_address[a][1] == "member")
         if me.me not in staying or me.me != min(staying, key=self.index.__getitem__):
             return
+        if self.rules.flushed and not self._reconciled(state, me, staying):
+            return
         asking = [a for a, (_, status) in by_address.items() if status == "joining"]
         for size in range(len(asking) + 1):
             for joiners in map(frozenset, combinations(asking, size)):
                 members = staying | joiners
                 if members != last.members:
-                    new = View(members, joiners, me.delivered)
-                    after = state._replace(views=(*state.views, new))
-                    event = InstallView(len(after.views), members, me.delivered)
+                    counted = members if self.rules.flushed else self.index
+                    digest = tuple((a, at) for a, at in me.delivered if a in counted)
+                    after = state._replace(views=(*state.views, View(members, joiners, digest)))
+                    event = InstallView(len(after.views), members, digest)
                     yield from self.act(after, me.me.node, event, (me.me.node,))
+
+    def _reconciled(self, state: State, me: Local, staying: Members) -> bool:
+        """Tell whether those that stay have delivered the same of those that are gone (FLUSH)."""
+        gone = state.views[-1].members - staying
+        mine = dict(me.delivered)
+        for a in staying:
+            them = state.locals[self.index[a]]
+            delivered, held = dict(them.delivered), dict(them.held)
+            for s in gone:
+                at = delivered.get(s, 0)
+                if at != mine.get(s, 0) or any(k > at for k in held.get(s, ())):
+                    return False
+        return True
 
     def _crash(self, state: State, i: int) -> Iterator[Move[State]]:
         me, name = state.locals[i], self.nodes[i]

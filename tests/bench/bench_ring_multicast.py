@@ -39,7 +39,7 @@ async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
     loop = asyncio.get_running_loop()
     founders = [f"m{n}@127.0.0.1:{port}" for n, port in enumerate(case.ports[:MEMBERS])]
     sealing = {"key": case.key, "encrypt": case.encrypt}
-    async with Ring.connect("bench", name=f"m{rank}", founders=founders, **sealing) as ring:
+    async with Ring.connect("bench", name=f"m{rank}", members=founders, **sealing) as ring:
         await ring.wait_for_members(MEMBERS, timeout=60)
         await loop.run_in_executor(None, barrier.wait)
         deliver = asyncio.create_task(delivering(ring, case))

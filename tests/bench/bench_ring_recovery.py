@@ -112,7 +112,7 @@ async def found(names: Sequence[str], exits: AsyncExitStack) -> list[Ring]:
     """Found a ring and wait until all have agreed."""
     places = zip(names, free_ports(len(names)), strict=True)
     founders = [f"{name}@127.0.0.1:{port}" for name, port in places]
-    settings: dict[str, Any] = {"founders": founders, "config": CONFIG, "timeout": 60}
+    settings: dict[str, Any] = {"members": founders, "config": CONFIG, "timeout": 60}
     connecting = [Ring.connect("bench", name=name, **settings) for name in names]
     rings = list(await asyncio.gather(*connecting))
     for ring in rings:

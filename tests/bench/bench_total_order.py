@@ -5,13 +5,15 @@
     python tests/bench/bench_total_order.py --only throughput --transport tcp --sizes 100
     python tests/bench/bench_total_order.py --only throughput --members 8
     python tests/bench/bench_total_order.py --only safe        safe beside agreed delivery, in turns
+    python tests/bench/bench_total_order.py --only total       TOTAL beside SEQUENCER, in turns
 
 Prints, for each transport and payload size, the messages that each member delivers per second,
 with the ratio to what the bare transport carries in datagrams of the same size on this machine at
 this moment (so that figures of different machines can be compared): by `send` alone, by `send` with
 a round of the event loop after every 64, and by `send_many`. Then the latency at 1,000 messages
 per second, from `send` to delivery at every member; the ratio of tracing on to tracing off; and
-those of safe to agreed delivery, of three rounds in which they take turns.
+those of safe delivery, and of TOTAL, to agreed delivery by SEQUENCER, of three rounds in which they
+take turns.
 The processor time for each message, at all members together, hardly depends on what else the
 machine does.
 Every member checks that what it delivers is complete and in each sender's order, and all compare
@@ -38,6 +40,13 @@ from typing import Any
 from raincheck.impl.aio.channel import Channel
 
 MEMBERS = 3
+USUAL = "agreed"
+WAYS: dict[str, dict[str, Any]] = {
+    USUAL: {},
+    "safe": {"delivery": "safe"},
+    "total": {"order": "total"},
+}
+"""Ways in which a group delivers, and the options of `connect` that they need."""
 STAMP = struct.Struct("<Q")  # time.perf_counter_ns() of the send, one clock for all processes
 
 
@@ -74,7 +83,7 @@ class Case:
     members: int = MEMBERS
     trace: str | None = None
     """Folder for trace files."""
-    delivery: str = "agreed"
+    way: str = USUAL
     key: bytes | None = None
     encrypt: bool = True
 
@@ -86,8 +95,7 @@ async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
         options["group"] = f"239.192.7.7:{case.ports[-1]}"
     if case.trace is not None:
         options["trace"] = case.trace
-    if case.delivery != "agreed":  # earlier commits, to compare with, know no other
-        options["delivery"] = case.delivery
+    options |= WAYS[case.way]
     loop = asyncio.get_running_loop()
     async with Channel.connect(
         "bench",
@@ -260,7 +268,7 @@ def throughput(
     round_: int = 0,
     members: int = MEMBERS,
     trace: bool = False,
-    delivery: str = "agreed",
+    way: str = USUAL,
 ) -> tuple[float, float]:
     """Measure and print delivered messages per second of the slowest member, and their cost.
 
@@ -269,7 +277,7 @@ def throughput(
     with tempfile.TemporaryDirectory(prefix="raincheck-bench-") as folder:
         case = Case(transport, size, count, free_ports(members + 1), members, batch=batch,
                     round=round_, members=members, trace=folder if trace else None,
-                    delivery=delivery)  # fmt: skip
+                    way=way)  # fmt: skip
         reports = measure(case)
     rate: float = min(report["delivered"] / report["seconds"] for report in reports)
     bare = bare_datagrams(60_000) * (60_000 / (size + 4))
@@ -285,9 +293,9 @@ def throughput(
     seconds = sum(report["cpu"] for report in reports)
     cpu = seconds / max(report["seconds"] for report in reports)
     each = seconds / (count * members) * 1e6
-    way = f"send_many({batch})" if batch > 1 else f"send, by {round_}" if round_ else "send"
+    call = f"send_many({batch})" if batch > 1 else f"send, by {round_}" if round_ else "send"
     print(
-        f"{transport:9} {size:5} B {way:15}{' traced' if trace else '':7} {delivery} "
+        f"{transport:9} {size:5} B {call:15}{' traced' if trace else '':7} {way} "
         f"{rate:10,.0f} msg/s per "
         f"member  {rate * size / 1e6:6.1f} MB/s  ratio to bare UDP {rate / bare:6.4f}  "
         f"cpu {cpu:4.2f} cores, {each:5.2f} us per message at all members  repairs {repaired}",
@@ -297,14 +305,14 @@ def throughput(
 
 
 def latency(
-    transport: str, size: int, count: int, rate: int, senders: int, delivery: str = "agreed"
+    transport: str, size: int, count: int, rate: int, senders: int, way: str = USUAL
 ) -> tuple[float, float]:
     """Measure and print the time from `send` to delivery, at every member.
 
     Returns the p50 and the p99 of all members together, in milliseconds.
     """
     case = Case(transport, size, count, free_ports(MEMBERS + 1), senders=senders,
-                rate=rate // senders, delivery=delivery)  # fmt: skip
+                rate=rate // senders, way=way)  # fmt: skip
     reports = measure(case)
     each = sum(report["cpu"] for report in reports) / (case.count * senders) * 1e6
     print(
@@ -326,15 +334,15 @@ def latency(
     return cuts[499], cuts[989]
 
 
-def safe_beside_agreed(transport: str, size: int, scale: int, rounds: int = 3) -> None:
-    """Measure agreed and safe delivery in turns, and print the medians and their ratios."""
-    figures: dict[str, list[tuple[float, ...]]] = {"agreed": [], "safe": []}
+def beside(other: str, transport: str, size: int, scale: int, rounds: int = 3) -> None:
+    """Measure the usual way and another one in turns, and print the medians and their ratios."""
+    figures: dict[str, list[tuple[float, ...]]] = {USUAL: [], other: []}
     for _ in range(rounds):
-        for delivery, found in figures.items():
+        for way, found in figures.items():
             count = 100_000 // scale
-            single = throughput(transport, size, count, round_=64, delivery=delivery)
-            many = throughput(transport, size, count, batch=100, delivery=delivery)
-            waits = latency(transport, size, 1_000 // scale, 1000, MEMBERS, delivery)
+            single = throughput(transport, size, count, round_=64, way=way)
+            many = throughput(transport, size, count, batch=100, way=way)
+            waits = latency(transport, size, 1_000 // scale, 1000, MEMBERS, way)
             found.append((*single, *many, *waits))
     names = (
         *("send: msg/s per member", "send: us per message"),
@@ -342,16 +350,16 @@ def safe_beside_agreed(transport: str, size: int, scale: int, rounds: int = 3) -
         *("latency p50, ms", "latency p99, ms"),
     )
     columns = [list(zip(*each, strict=True)) for each in figures.values()]
-    for name, agreed, safe in zip(names, *columns, strict=True):
-        one, other = statistics.median(agreed), statistics.median(safe)
-        print(f"{size} B {name}: agreed {one:,.2f}, safe {other:,.2f}, ratio {other / one:.2f}")
+    for name, *found_of in zip(names, *columns, strict=True):
+        one, two = map(statistics.median, found_of)
+        print(f"{size} B {name}: {USUAL} {one:,.2f}, {other} {two:,.2f}, ratio {two / one:.2f}")
 
 
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the messages")
-    parser.add_argument("--only", choices=("throughput", "latency", "tracing", "safe"))
+    parser.add_argument("--only", choices=("throughput", "latency", "tracing", *WAYS))
     parser.add_argument("--transport", choices=("udp", "multicast", "tcp"))
     parser.add_argument("--sizes", default="100,1000", help="payload bytes (default 100,1000)")
     parser.add_argument("--count", type=int, help="messages of each sender")
@@ -379,9 +387,10 @@ def main() -> None:
             off, _ = throughput(transports[0], size, count)
             on, _ = throughput(transports[0], size, count, trace=True)
             print(f"tracing on / off at {size} B: {on / off:.3f}")
-    if options.only in (None, "safe"):
-        for size in sizes:
-            safe_beside_agreed(transports[0], size, scale)
+    for way in WAYS:
+        if way != USUAL and options.only in (None, way):
+            for size in sizes:
+                beside(way, transports[0], size, scale)
 
 
 if __name__ == "__main__":

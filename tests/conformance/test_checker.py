@@ -131,7 +131,8 @@ def test_what_breaks_virtual_synchrony_alone_is_seen_by_both(tmp_path: Path, fau
 def test_traces_of_any_rules_conform_to_the_header_that_names_them(
     tmp_path: Path, undone: str
 ) -> None:
-    value = {"join_policy": "one", "keep_until": "stable"}.get(undone, False)
+    values = {"join_policy": "one", "keep_until": "stable", "delivery": "safe"}
+    value = values.get(undone, False)
     rules = dataclasses.replace(Rules(), **{undone: value})
     if undone == "incarnations":
         pytest.skip("addresses without incarnation are not told apart in a trace")

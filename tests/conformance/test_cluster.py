@@ -443,6 +443,29 @@ def test_a_safe_run_is_judged_by_the_uniform_promises(tmp_path: Path) -> None:
     assert names["safe delivery: UniformAgreement"] == "violated"
 
 
+@pytest.mark.parametrize(
+    ("at_c", "broken"),
+    [([2, 1], {"Fifo"}), ([1, 1, 2], {"Integrity"}), ([1], {"Agreement"})],
+)
+def test_a_run_with_total_is_judged_by_its_logs(
+    at_c: list[int], broken: set[str], tmp_path: Path
+) -> None:
+    """c, which goes on with b, has delivered what it may not."""
+    record = lived(tmp_path, {"a": [1, 2], "b": [1, 2], "c": at_c}, 2)
+    record.order = "total"
+    for name in "bc":
+        with (tmp_path / "deliveries" / f"run-1.{name}.0.jsonl").open("a") as file:
+            file.write(json.dumps({"member": f"{name}.0", "event": "view", "view": 2}) + "\n")
+
+    judged = judge(record, tmp_path)
+
+    assert {name for name, each in judged.verdicts.items() if each == "violated"} >= broken
+    assert judged.verdict == "violated"
+    assert not {"InView", "UniformAgreement"} & {*judged.owed}
+    found = [result for result in results([judged], {1: ""}) if result.name in broken]
+    assert {(each.protocol, each.verdict) for each in found} == {("total", "violated")}
+
+
 def test_nothing_delivered_is_not_a_pass(tmp_path: Path) -> None:
     judged = judge(Record("run-1", 1, Plan((), {})), tmp_path)
 
@@ -589,6 +612,7 @@ def test_settings_follow_the_arguments() -> None:
     args = argparse.Namespace(
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
             large=0,        rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
+        order="sequencer",
         delivery="agreed",
     )  # fmt: skip
 

@@ -313,6 +313,17 @@ def test_a_spec_with_one_variable_and_line_breaks_is_read():
     assert [label.action for _, label, _ in graph.graph.edges()] == ["A"]
 
 
+def test_what_tlc_adds_for_temporal_properties_is_no_step(spec):
+    text = lines()
+    nodes = [found[1] for line in text if (found := re.match(r"(-?\d+) \[", line))]
+
+    added = read_lines([*(f'{n} -> {n} [style="dashed"];\n' for n in nodes), *text], "temporal")
+
+    assert len(nodes) == len(spec.graph)
+    assert (added.graph.edge_count, added.step_count()) == (spec.graph.edge_count, 86)
+    assert compare(spec, added) is None
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
@@ -321,6 +332,7 @@ def test_a_spec_with_one_variable_and_line_breaks_is_read():
         (lambda text: [line for i, line in enumerate(text) if i != 7], "not in the dump"),
         (lambda text: [*text[:6], "12 ~> 13\n", *text[6:]], "line 7: neither"),
         (lambda text: [*text[:6], "12 -> 13;\n", *text[6:]], "line 7: a step without"),
+        (lambda text: [*text[:6], '1 -> 13 [style="dashed"];\n', *text[6:]], "7: a step without"),
         (lambda text: [line.replace("note = <<>>", "note = <<") for line in text], "not a TLA"),
         (lambda text: [*text[:6], '12 [label="/\\\\ x = 1"]\n', *text[6:]], "has the variables"),
         (lambda _: [], "cut off"),

@@ -46,7 +46,7 @@ def test_a_machine_without_java_is_pointed_to_where_to_get_it(
     assert code == 3
     missing = {name for name, each in tools.items() if each["verdict"] != "holds"}
     assert missing == {"java", "tlc", "spark"}
-    assert "pip install raincheck[audit]" in tools["java"]["detail"]
+    assert "pip install 'raincheck[check]'" in tools["java"]["detail"]
 
 
 def test_a_wrong_java_home_is_named(

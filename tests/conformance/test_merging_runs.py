@@ -12,6 +12,15 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.deliveries.sides import (
+    compared,
+    compared_in_a_view,
+    compared_together,
+    lives_of,
+    two_orders,
+    two_sets,
+    two_views,
+)
 from raincheck.conformance.field.judged import TRACE
 from raincheck.conformance.field.merging.campaign import settings_of
 from raincheck.conformance.field.merging.checks import PRIMARY, judge
@@ -24,15 +33,6 @@ from raincheck.conformance.field.merging.primaries import (
     two_primaries,
 )
 from raincheck.conformance.field.merging.run import MergingRecord
-from raincheck.conformance.field.merging.sides import (
-    compared,
-    compared_in_a_view,
-    compared_together,
-    lives_of,
-    two_orders,
-    two_sets,
-    two_views,
-)
 
 Logs = dict[str, list[Row]]
 A1, A2, B2, M3 = (number << 32 | who for number, who in ((1, 1), (2, 1), (2, 2), (3, 1)))
@@ -173,9 +173,11 @@ def test_settings_have_the_policy() -> None:
     args = argparse.Namespace(
         rate=None, members=None, messages=None, no_check=False, transport="tcp", faults="halves",
         seconds=None, size=100, undo="", on_merge="callback", runs=1, soak=None, primary="",
+        delivery="safe",
     )  # fmt: skip
     settings = settings_of(args)
     assert (settings.on_merge, settings.transport) == ("callback", "tcp")
+    assert settings.delivery == "safe"
     assert settings.kinds == ("halves",)
     args.primary, args.members, args.faults = "majority", 4, "all"
     settings = settings_of(args)

@@ -19,15 +19,17 @@ from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import read_dot
-from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.tlc.graphdump import Dump, KeptGraph, dump_command, dump_graph
+from raincheck.conformance.tlc.output import TlcState
 from raincheck.conformance.tlc.stategraph import of_machine
-from raincheck.conformance.tlc.tlc import Options
+from raincheck.conformance.tlc.tlc import Options, TlcResult
 from raincheck.conformance.tools.java import find_java, tlc_jar
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.verbs.check import Checker
 from raincheck.conformance.verbs.mirror import (
     Case,
     Comparer,
+    Twins,
     add_arguments,
     machine_of,
     mirror_case,
@@ -40,6 +42,7 @@ from raincheck.model.machine.tlavalue import ModelValue
 TOYS = Path(__file__).parent / "toys"
 CFG = TOYS / "Token.cfg"
 CASE = Case("token", "token", TOYS / "Token.tla", read_cfg(CFG))
+STATES = (TlcState(1, "", "", "/\\ x = 0"), TlcState(2, "Count", "", "/\\ x = 1"))
 PAIR = function(
     {
         3: frozenset(),
@@ -187,6 +190,58 @@ def test_the_models_invariants_say_what_the_catalog_says(
     assert result.figures["invariants"] == ["OneNote"]
 
 
+@pytest.mark.parametrize(
+    ("holds", "verdict"), [(lambda _: True, "holds"), (lambda state: not state[3], "violated")]
+)
+def test_twins_have_one_graph_and_each_its_own_invariants(tmp_path, holds, verdict):
+    def no_dump(*_):
+        pytest.fail("TLC was asked again")
+
+    asked = CASE.asked.instead(CFG.read_text() + "INVARIANT OneNote\n")
+    twin = Case("twin", "token", CASE.module, asked)
+    machine = Token(invariants={"OneNote": holds})
+    twins = Twins()
+
+    first = mirrored(machine, tmp_path, twins=twins)
+    second = mirror_case(twin, machine, tmp_path, dump=no_dump, twins=twins)
+
+    assert (first.verdict, second.verdict) == ("holds", verdict)
+    assert second.figures["same_graph_as"] == "token"
+    alike = ("states", "edges", "tlc_states", "tlc_edges", "depth", "actions")
+    assert [second.figures[name] for name in alike] == [first.figures[name] for name in alike]
+
+
+def test_a_graph_that_differs_is_no_twins(tmp_path):
+    twins = Twins()
+
+    assert mirrored(Token(limit=2), tmp_path, twins=twins).verdict == "violated"
+    assert mirrored(Token(), tmp_path, twins=twins).verdict == "holds"
+    assert twins.name == "token"
+
+
+def test_the_verb_compares_twins_once(tmp_path, monkeypatch):
+    from raincheck.conformance.verbs import mirror
+
+    dumps = []
+
+    def dump(_self, *given):
+        dumps.append(given)
+        return golden(*given)
+
+    other = CASE.asked.instead(f"{CFG.read_text()}INVARIANT OneNote\n")
+    cases = [CASE, replace(CASE, name="twin", asked=other, expected="OneNote")]
+    monkeypatch.setattr(mirror.Comparer, "dump", dump)
+    never = {"OneNote": lambda state: not state[3]}
+    monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(invariants=never))
+    monkeypatch.setattr(mirror, "_chosen", lambda _: cases)
+
+    outcome = run(arguments(tmp_path, "token", "twin"), Ui(quiet=True))
+
+    assert [result.verdict for result in outcome.results] == ["holds", "holds"]
+    assert [result.figures.get("same_graph_as") for result in outcome.results] == [None, "token"]
+    assert len(dumps) == 1
+
+
 def test_an_invariant_that_the_model_lacks_is_noticed(tmp_path):
     asked = CASE.asked.instead(CFG.read_text() + "INVARIANT OneNote\n")
 
@@ -331,6 +386,43 @@ def test_a_case_that_breaks_is_compared_as_far_as_the_check_went_and_whole_in_th
     assert part.figures["violation_depth"] == whole.figures["violation_depth"]
     assert part.figures["states"] < whole.figures["states"]
     assert "part" not in whole.figures
+
+
+@pytest.mark.java
+@pytest.mark.parametrize("name", ["nakack-f1-seed", "frag-f4-repaired"])
+def test_a_small_graph_of_a_temporal_question_comes_with_its_answer(tmp_path, name):
+    store = Store(tmp_path / "store")
+    (case,) = select(load_cases(), names=[name])
+    asked = Case(case.name, case.protocol, case.module, case.configuration(), case.expected)
+    with Processes() as processes:
+        checker = Checker(find_java(), tlc_jar(), Options(), store, processes, graphs="quick")
+        assert checker.ask(case).result.violated == case.expected.replace("holds", "")
+
+    # From here on no process can be started.
+    found = Comparer(store, processes).compared(asked, lambda _: None)
+
+    assert found.verdict == "holds"
+    assert "part" not in found.figures
+
+
+@pytest.mark.parametrize(
+    ("result", "kept"),
+    [
+        (TlcResult("holds"), {"states": 0, "part": False}),
+        (TlcResult("violated", kind="temporal"), {"states": 0, "part": False}),
+        (TlcResult("violated", kind="temporal", waiting=1), None),
+        (TlcResult("violated", kind="invariant", waiting=1), None),
+        (TlcResult("violated", kind="invariant", trace=STATES), {"states": 0, "part": True}),
+        (TlcResult("violated", kind="property", trace=STATES), {"states": 0, "part": True}),
+        (TlcResult("error"), None),
+    ],
+)
+def test_only_a_graph_of_which_it_is_known_how_far_it_goes_is_kept(tmp_path, result, kept):
+    store = Store(tmp_path)
+
+    KeptGraph(store, "key").keep(result)
+
+    assert store.get("graph", "key") == kept
 
 
 def test_a_check_keeps_the_graphs_that_a_mirror_of_its_tier_takes():

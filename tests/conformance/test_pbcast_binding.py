@@ -69,6 +69,6 @@ def test_what_a_trace_cannot_show_is_named() -> None:
     unshown = {name for name, parts in INVARIANTS.of.items() if isinstance(parts[0], Unshown)}
 
     assert unshown == {
-        *("OnlyStablePurged", "NothingOutOfReach", "AskedHas"),
+        *("NothingOutOfReach", "AskedHas"),
         *("RoundCollects", "RoundDelivers", "FloodEnds"),
     }

@@ -30,6 +30,7 @@ from raincheck.conformance.trace.sequencer.damage import FAULTS, damage
 from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.model.sequencer.handlers import Rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +63,10 @@ def test_traces_get_the_same_verdicts_on_both_engines(
         if seed % 3:
             _, trace = damage(trace, seed)
         write_trace(tmp_path / str(seed), trace)
+    for seed in range(4):
+        shape = Shape(steps=80, synchronous=True, rules=Rules(delivery="safe"))
+        trace = Walk(seed, shape, run=f"safe{seed}").run().files()
+        write_trace(tmp_path / f"safe{seed}", trace if seed % 2 else damage(trace, seed)[1])
     guard = Walk(7, Shape(steps=80), run="guard").run().files()
     event = [
         r for r in guard[sorted(guard)[1]] if isinstance(r, Event) and r.action == "ReceiveData"
@@ -247,17 +252,45 @@ def test_what_is_in_a_state_and_what_is_in_neither_is_found_on_both_engines(
 def test_what_only_who_is_gone_has_delivered_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, lines: tuple[str, ...], lacks: list[str] | None
 ) -> None:
+    from raincheck.conformance.spark import properties, queries
+
+    rows = gone(tmp_path, *lines)
+    shared, _ = properties.numbered_views(session, properties.load(session, [tmp_path / GONE]))
+    shared.createOrReplaceTempView("log")
+    properties._know_parts(session, {State(*row) for row in session.sql(queries.STATES).collect()})
+    for name, text in queries.VIEWS.items():
+        session.sql(text).createOrReplaceTempView(name)
+
+    found = properties._agreement(properties._one(session, queries.LACKING))
+
+    assert found == properties_local.answer(rows).witnesses.get("uniform_agreement")
+    assert (found and found["members"]) == lacks
+
+
+@spark
+def test_uniform_agreement_is_asked_on_both_engines_where_delivery_is_safe(
+    session: "SparkSession", tmp_path: Path
+) -> None:
     from raincheck.conformance.spark.properties import check_deliveries
 
-    rows = [*log(*lines), *(Row(name, 0, event="safe") for name in "pqr")]
-    rows += [Row("q", 0, 1, event="view"), Row("r", 0, event="crash")]
-    path = tmp_path / "log.jsonl"
-    path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
+    gone(tmp_path, "p: 1/a1 2/b1", "q: 2/=p1 2/b1", "r: 1/a1 1/b2")
     local = properties_local.check_deliveries([tmp_path])
     [found] = [each for each in local.properties if each.name == "uniform_agreement"]
 
-    assert found.witness.get("members") == lacks
+    assert found.witness["members"] == ["r", "p"]
     assert check_deliveries(session, [tmp_path]) == local
+
+
+GONE = "log.jsonl"
+
+
+def gone(folder: Path, *lines: str) -> list[Row]:
+    """Write the log of a group with safe delivery in which r crashes, and return its rows."""
+    rows = [*log(*lines), *(Row(name, 0, event="safe") for name in "pqr")]
+    rows += [Row("q", 0, 1, event="view"), Row("r", 0, event="crash")]
+    text = "".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows)
+    (folder / GONE).write_text(text)
+    return rows
 
 
 @spark

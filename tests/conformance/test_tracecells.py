@@ -37,6 +37,7 @@ def judged(*more: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
         ("gms", "NobodyIsLost", INCONCLUSIVE, "it asks nothing of these runs"),
         ("gms", "JoinerAtCut", INCONCLUSIVE, "no trace shows it: GMS's records do not have"),
         ("gms", "JoinCompletes", INCONCLUSIVE, "it speaks of what comes about in the end"),
+        ("sequencer", "RefinesTotalOrder", INCONCLUSIVE, "a refinement is about the steps of all"),
         ("gms", "Beauty", INCONCLUSIVE, "no trace speaks of it"),
         ("stable", "VotesAreTrue", INCONCLUSIVE, "no trace of it"),
         ("sequencer", "TotalOrder", HOLDS, "1 runs, 70 events; judged over 2 members · 1 view"),

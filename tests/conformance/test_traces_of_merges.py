@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
-from raincheck.conformance.campaigns.traced import record_merges
+from raincheck.conformance.campaigns.traced import TracedGroup, record_merges
+from raincheck.conformance.damage.files import Files
+from raincheck.conformance.damage.raw import KINDS
+from raincheck.conformance.damage.suite import verdict_on
 from raincheck.conformance.field.merging.traced import TRACED
+from raincheck.conformance.field.stack.layer_traces import SEQUENCER
 from raincheck.conformance.judges.around_runs import ENGINES
 from raincheck.conformance.judges.planted_invariants import reported
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
+from raincheck.impl.stack.config import StackConfig
 
 Record = dict[str, Any]
 Lie = Callable[[Record], bool]
@@ -49,7 +56,8 @@ def violated(folder: Path) -> dict[str, list[str]]:
 def told(good: Path, there: Path, protocol: str, lie: Lie) -> Path:
     """The run with the first record of the protocol to which the lie can be told."""
     shutil.copytree(good, there)
-    for path in sorted(there.glob(f"run.?.?.{protocol}.jsonl")):
+    of_it = "" if protocol == SEQUENCER else f".{protocol}"
+    for path in sorted(there.glob(f"run.?.?{of_it}.jsonl")):
         lines = path.read_text().splitlines()
         for place, line in enumerate(lines):
             record = json.loads(line)
@@ -88,10 +96,8 @@ def test_both_engines_say_the_same(good: Path) -> None:
     assert local == sparks
 
 
-@pytest.mark.parametrize("protocol", ["frag", "sequencer", "nakack"])
-def test_a_protocol_that_cannot_be_judged_across_a_merge_is_inconclusive(
-    protocol: str, tmp_path: Path
-) -> None:
+def test_a_protocol_that_cannot_be_judged_across_a_merge_is_inconclusive(tmp_path: Path) -> None:
+    protocol = "frag"
     record_merges(tmp_path, (protocol, "gms"))
 
     found = judged(tmp_path)
@@ -151,6 +157,62 @@ def old_channel(record: Record) -> bool:
     return lies
 
 
+def _at_merge(change: Callable[[Record], None]) -> Lie:
+    """A member of SEQUENCER installs a merged view otherwise."""
+
+    def lie(record: Record) -> bool:
+        lies = record.get("action") == "Merge"
+        if lies:
+            change(record)
+        return lies
+
+    return lie
+
+
+def _knows_less(record: Record) -> None:
+    gone = record["args"]["table"].pop(0)
+    record["changed"]["receivedTable"].remove(gone)
+
+
+def _knows_more(record: Record) -> None:
+    row = record["args"]["table"][0]
+    record["changed"]["receivedTable"].remove(row)
+    row[2] += 5
+    record["changed"]["receivedTable"] = sorted([*record["changed"]["receivedTable"], row])
+
+
+def _reads_on_later(record: Record) -> None:
+    for row in (record["args"]["digest"][0], record["changed"]["position"][0]):
+        row[2] += 1
+
+
+def _other_members(record: Record) -> None:
+    record["args"]["members"].pop()
+
+
+def _stream_from_elsewhere(record: Record) -> None:
+    """NAKACK reads a stream of another side from one bundle later."""
+    (who, at), *others = record["args"]["digest"]
+    record["args"]["digest"] = [[who, at + 1], *others]
+    for name, numbers in record["changed"]["stream"]:
+        if name == who:
+            numbers[:2] = [at + 1, at + 1]
+            numbers[3] = at + 1
+
+
+def _skips_none(record: Record) -> None:
+    record["action"] = "InstallView"
+    del record["args"]["digest"]
+
+
+def other_content(record: Record) -> bool:
+    """UNICAST receives other bytes than were sent in a connection after a merge."""
+    lies = record.get("action") == "Receive" and record["index"] > 40
+    if lies:
+        record["args"]["content"][3] += 1
+    return lies
+
+
 def another_state(record: Record) -> bool:
     lies = record.get("action") == "Merge"
     if lies:
@@ -166,12 +228,99 @@ def another_state(record: Record) -> bool:
         ("flush", skips),
         ("flush", yields_nothing),
         ("state_transfer", another_state),
+        ("nakack", _at_merge(_stream_from_elsewhere)),
+        ("nakack", _at_merge(_skips_none)),
+        ("unicast", other_content),
+        ("sequencer", _at_merge(_knows_less)),
+        ("sequencer", _at_merge(_knows_more)),
+        ("sequencer", _at_merge(_reads_on_later)),
+        ("sequencer", _at_merge(_other_members)),
+        ("sequencer", _at_merge(lambda record: record["changed"].pop("view"))),
+        ("sequencer", _at_merge(lambda record: record["args"].update(view=1))),
     ],
 )
 def test_a_lie_about_a_merge_is_noticed(
     protocol: str, lie: Lie, good: Path, tmp_path: Path
 ) -> None:
     assert protocol in violated(told(good, tmp_path / "lie", protocol, lie))
+
+
+def test_a_forward_comes_by_the_channel_that_the_views_give_it(good: Path, tmp_path: Path) -> None:
+    def lie(record: Record) -> bool:
+        lies = record.get("action") == "ReceiveForward" and record["received"][0] != "FORWARD 1"
+        if lies:
+            record["received"][0] = "FORWARD 1"
+        return lies
+
+    (reason,) = violated(told(good, tmp_path / "lie", SEQUENCER, lie))[SEQUENCER]
+
+    assert reason == "received is not what the model expects"
+
+
+@pytest.mark.parametrize("delivery", ["agreed", "safe"])
+def test_sequencer_is_followed_through_merges(delivery: str, tmp_path: Path) -> None:
+    record_merges(tmp_path, (SEQUENCER,), seed=3, delivery=delivery)
+
+    (found,) = check_paths([tmp_path])
+
+    assert found.verdict == "holds", found.first
+    assert found.actions["Merge"] > 5
+    assert {each.name: each.verdict for each in found.promises} == dict.fromkeys(
+        ("Together", "OneOrder", "OneView", "InEachView"), "holds"
+    )
+    assert ENGINES["Spark's functions"]([tmp_path]) == ENGINES["local"]([tmp_path])
+
+
+def test_a_joiner_of_a_primary_side_has_the_table_that_its_coordinator_sent(
+    tmp_path: Path,
+) -> None:
+    """PRIMARY tells it of former members as well; to SEQUENCER they are nobody."""
+    config = StackConfig(on_merge="state", primary="majority", expected_votes=4)
+    group = TracedGroup(tmp_path, (SEQUENCER, "primary"), config=config, with_state=True)
+    group.start(*"abcd", founders=True)
+    group.run_until(lambda: group.in_one_view(*"abcd"))
+    for name in "abcd":
+        group.send(name, [b"x"] * 3)
+    group.run(0.5)
+    group.crash("d")
+    group.run_until(lambda: group.in_one_view(*"abc"))
+    group.send("a", [b"y"])
+    group.run(0.5)
+    group.restart("d")
+    group.run_until(lambda: group.in_one_view(*"abcd"))
+    group.run(0.5)
+    group.end()
+
+    found = judged(tmp_path)
+
+    assert found[SEQUENCER].verdict == "holds", found[SEQUENCER].first
+    assert found[SEQUENCER].actions["Join"] == 1
+
+
+def test_raw_damage_to_sequencers_traces_of_merges_is_noticed(good: Path, tmp_path: Path) -> None:
+    """But for what is a behaviour all the same: a member that crashed may have done less."""
+    lines = sorted(good.glob("run.?.?.jsonl"))
+    for path in [*lines, good / "faults.jsonl"]:
+        shutil.copy(path, tmp_path / path.name)
+    files = Files.read(tmp_path)
+    outcomes = Counter[str]()
+    for number, (name, kind) in enumerate(sorted(KINDS.items())):
+        damaged = files.copy()
+        if not kind.damage(Random(f"merges {number}"), damaged):
+            continue
+        damaged.write(tmp_path)
+        verdict = verdict_on(tmp_path)
+        outcomes[verdict] += 1
+        assert not (kind.lost and verdict == "violated"), name
+        if verdict == "holds":
+            assert name in HARMLESS, name
+
+    assert outcomes["violated"] > 8
+    assert outcomes["inconclusive"] > 8
+
+
+HARMLESS = {"the last event is missing", "somebody who has ended crashed"}
+"""Kinds of damage after which a run can be a behaviour all the same."""
 
 
 def test_a_channel_has_the_name_that_the_views_give_it(good: Path, tmp_path: Path) -> None:
@@ -278,6 +427,18 @@ def test_a_participant_that_nobody_has_parted_is_still_across_merges() -> None:
     assert reported("flush", of_another, merges=True) == []
     (wrong,) = reported("flush", [suspended, still[0], ("b", "still", 2, None)], merges=True)
     assert wrong.startswith("flush.Still is violated: b.0 is not still")
+
+
+def test_all_read_a_stream_on_from_one_place_in_a_merged_view() -> None:
+    view = [3, [["a", 0], ["b", 0]]]
+    told = [("a", "merged", 3, [view, [[["b", 0], 4]]])]
+
+    assert reported("nakack", [*told, ("b", "merged", 3, told[0][3])], merges=True) == []
+    (wrong,) = reported("nakack", [*told, ("b", "merged", 3, [view, [[["b", 0], 5]]])], merges=True)
+    assert wrong == "nakack.Contiguous is violated: a.0: [[['b', 0], 4]]"
+    # Of one group by its number alone, two sides would be held against each other.
+    other = ("b", "merged", 3, [[3, [["b", 0]]], [[["b", 0], 5]]])
+    assert reported("nakack", [*told, other], merges=True) == []
 
 
 def test_the_binding_says_which_protocols_are_judged_across_a_merge() -> None:

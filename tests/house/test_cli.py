@@ -200,12 +200,12 @@ def test_a_wrong_call_gets_one_sentence(
         (
             ModuleNotFoundError("No module named 'z3'", name="z3"),
             3,
-            "raincheck fake needs the package z3: pip install raincheck[audit]",
+            "raincheck fake needs the package z3: pip install 'raincheck[prove]'",
         ),
         (
             ModuleNotFoundError("No module", name="pyspark.sql"),
             3,
-            "raincheck fake needs the package pyspark: pip install raincheck[audit]",
+            "raincheck fake needs the package pyspark: pip install 'raincheck[spark]'",
         ),
     ],
 )
@@ -385,7 +385,7 @@ def test_a_plain_install_says_what_to_install(tmp_path: Path) -> None:
 
     assert done.returncode == 3
     assert done.stderr.count("\n") == 1
-    assert "pip install raincheck[audit]" in done.stderr
+    assert "pip install 'raincheck[prove]'" in done.stderr
 
 
 def test_a_plain_install_has_a_doctor(tmp_path: Path) -> None:

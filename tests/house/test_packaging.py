@@ -5,8 +5,10 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from collections.abc import Callable
 from fnmatch import fnmatch
 from importlib.resources import as_file, files
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path, PurePath
 
 import pytest
@@ -200,3 +202,29 @@ def test_a_file_with_two_names_is_noticed() -> None:
     modules = [("raincheck.model.a", "/h/model/a.py"), ("model.a", "/h/model/a.py"), ("b", "/b.py")]
 
     assert names_of_files(modules) == {"/h/model/a.py": ["raincheck.model.a", "model.a"]}
+
+
+@pytest.fixture(scope="module")
+def readme() -> Callable[[str, str, str], str]:
+    """What setup.py makes of the README."""
+    spec = spec_from_file_location("raincheck_setup", ROOT / "setup.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.readme
+
+
+def test_the_readme_of_a_release_has_no_link_to_a_file_beside_it(
+    readme: Callable[[str, str, str], str],
+) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "](docs/stack.md)" in text  # else this asks nothing
+
+    linked = readme(text, "https://example.org/raincheck", "1.2")
+    bare = readme(text, "", "1.2")
+
+    assert "(https://example.org/raincheck/blob/v1.2/docs/stack.md)" in linked
+    assert "](docs/" not in linked + bare
+    assert "The stack" in bare
+    assert readme("[a](#b) [c](https://d)", "", "1") == "[a](#b) [c](https://d)"

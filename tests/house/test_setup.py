@@ -99,7 +99,7 @@ def test_a_second_call_costs_nothing_until_the_table_changes(bare: Bare) -> None
     bare.did()
 
     assert bare.run(MAKE, "test").returncode == 0
-    spread = "-n auto --maxprocesses 8 --dist loadfile"
+    spread = "-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder"
     assert bare.did() == [f".venv/bin/python -m pytest -q {spread} -m not slow"]
 
     # Make compares times of files: set the table's later than the stamp's.

@@ -113,7 +113,7 @@ async def a_ring(bind: str, advertise: str | None, key: bytes | None) -> None:
             about |= {"bind": places[name]}
         return Ring.connect("test", name=name, key=key or [], **about)
 
-    a, b = await asyncio.gather(*(member(name, founders=founders) for name in "ab"))
+    a, b = await asyncio.gather(*(member(name, members=founders) for name in "ab"))
     c = await member("c", join=[places["a"]], incarnation=0)
     try:
         assert [shown(ring.endpoint) for ring in (a, b, c)] == list(places.values())
@@ -160,7 +160,7 @@ def test_names_of_a_rings_members_are_resolved_in_its_family_and_do_not_block_th
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", getaddrinfo)
         founders = ["b@b.example:7", "a@a.example:7"]
         found = await places_of("[::]:7", "a.example:7", "a", founders, [])
-        assert found.founders == ((("a", 0), ("::1", 7)), (("b", 0), ("::2", 7)))
+        assert found.members == (("a", ("::1", 7)), ("b", ("::2", 7)))
         assert (found.bind, found.advertise) == (("::", 7), ("::1", 7))
 
         found = await places_of("[::1]:0", None, None, [], ["members.example:9", "[::3]:9"])

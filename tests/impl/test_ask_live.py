@@ -64,7 +64,7 @@ async def ring_of(
     opening = [
         Ring.connecting(
             SimulatedRing(
-                ring="locks", name=name, founders=founders, network=network, **{"key": [], **about}
+                ring="locks", name=name, members=founders, network=network, **{"key": [], **about}
             )
         )
         for name in names

@@ -215,7 +215,8 @@ def test_another_stack_is_refused_with_both_fingerprints() -> None:
         stack.handle_timer(now)
 
     protocols = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
-    largest = "max_message=134217728 on_merge=leave delivery=agreed"
+    gossip = "stability=votes repair=requests"
+    largest = f"max_message=134217728 on_merge=leave {gossip} delivery=agreed"
     assert stack.poll_reports() == [
         Left(
             f"not admitted: its stack is {protocols} max_bundle=4096 {largest}, "

@@ -112,7 +112,6 @@ def test_with_leave_the_smaller_side_is_out_as_ever() -> None:
     ("settings", "why"),
     [
         ({"on_merge": "state"}, "on_merge='state' needs get_state= and set_state="),
-        ({"on_merge": "callback", "trace": "x"}, "trace= is for groups that do not merge"),
         ({"on_merge": "perhaps"}, "on_merge is 'perhaps'; choose one of"),
     ],
 )

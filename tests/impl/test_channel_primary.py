@@ -243,7 +243,7 @@ def test_what_an_operator_has_said_does_not_hold_for_the_next_life() -> None:
         ({"found": 1}, "found is 1; it must be True or False"),
         ({"tie_breaker": "no"}, "tie_breaker is 'no'; it must be True or False"),
         ({"primary_timeout": float("nan")}, "primary_timeout is nan; it must be 0 or more"),
-        ({"primary_timeout": None}, "primary_timeout is None; it must be 0 or more"),
+        ({"primary_timeout": "9"}, "primary_timeout is '9'; it must be 0 or more"),
         ({"primary": "most", "expected_votes": 3}, "primary is 'most'; choose 'majority', or None"),
         ({"primary": "majority", "expected_votes": 3}, "needs on_merge='state' or 'callback'"),
         (
@@ -260,3 +260,16 @@ def test_settings_that_cannot_work_are_refused(settings: dict[str, Any], why: st
     with pytest.raises(raincheck.ConfigError) as refused:
         raincheck.ChannelConfig(cluster="shop", **settings)
     assert why in str(refused.value)
+
+
+@pytest.mark.parametrize("order", ["total", "none"])
+def test_no_messages_at_all_are_sent_at_once_without_a_primary_view(order: Any) -> None:
+    async def story(group: Group) -> None:
+        await cut(group)
+        channel, began = group.channels["c"], asyncio.get_running_loop().time()
+        await channel.send_many([], order=order)
+        assert asyncio.get_running_loop().time() == pytest.approx(began)
+
+    play(story)
+    with pytest.raises(ValueError, match="choose 'total' or 'none'"):
+        play(lambda group: group.channels["c"].send_many([], order="some"))  # type: ignore[arg-type]

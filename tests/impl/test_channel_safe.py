@@ -105,7 +105,6 @@ def test_a_process_with_another_delivery_is_told_why_it_cannot_connect() -> None
     ("options", "why"),
     [
         ({"delivery": "soon"}, "delivery is 'soon'; choose one of 'agreed', 'safe'"),
-        ({"delivery": "safe", "trace": "x"}, "trace= is for groups with agreed delivery"),
         (
             {"delivery": "safe", "stack": raincheck.StackConfig(open_latch_after=1.0)},
             "safe delivery rests on virtual synchrony",

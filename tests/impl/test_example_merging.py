@@ -54,7 +54,8 @@ def test_counters_that_were_parted_end_with_the_number_of_the_prevailing_side(
                 )
                 config = SimulatedChannel(
                     cluster="counter", name=name, incarnation=1, bind=place, network=network,
-                    initial_hosts=[PLACES["a"]], on_merge=on_merge, primary_timeout=60.0,
+                    initial_hosts=[PLACES["a"]], on_merge=on_merge,
+                    primary_timeout=60.0 if primary else None,
                     primary="majority" if primary else None,
                     expected_votes=3 if primary else None,
                     get_state=replica.counter.get_state, set_state=replica.counter.set_state,

@@ -7,11 +7,11 @@ import pytest
 from raincheck.impl.messages import Digest, Run, View
 from raincheck.impl.sequencer.events import Data, Deliver, JoinRsp, SendJoinRsp
 from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.gossip_layer import stability_layer
 from raincheck.impl.stack.group import LAYERS, Kinds
 from raincheck.impl.stack.layer import Ground, Layer
+from raincheck.impl.stack.ordering import order_layer
 from raincheck.impl.stack.passing import Bundle, Found, Install, Joined
-from raincheck.impl.stack.safe_layer import sequencer_layer
-from raincheck.impl.stack.stable_layer import StableLayer
 
 
 class Unordered(Layer):
@@ -89,7 +89,7 @@ def orders(group: Simulator, *names: str) -> list[list[tuple[str, int]]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_a_stack_without_an_order_delivers_everything_in_each_senders_order(seed: int) -> None:
     link = Link(loss=0.1, duplicate=0.05, delay=(0.0001, 0.01))
-    group = Simulator(seed, link=link, kinds=instead(sequencer_layer, Unordered))
+    group = Simulator(seed, link=link, kinds=instead(order_layer, Unordered))
     group.start("a", "b", "c", founders=True)
     for name in "abc":
         for step in range(20):
@@ -104,7 +104,7 @@ def test_a_stack_without_an_order_delivers_everything_in_each_senders_order(seed
 
 
 def test_its_views_change_as_ever() -> None:
-    group = Simulator(1, kinds=instead(sequencer_layer, Unordered))
+    group = Simulator(1, kinds=instead(order_layer, Unordered))
     group.start("a", "b", "c", founders=True)
     group.start("d")
     group.run_until(lambda: group.in_one_view("a", "b", "c", "d"))
@@ -120,7 +120,7 @@ def test_its_views_change_as_ever() -> None:
 
 
 def test_a_stack_whose_stable_only_counts_keeps_everything() -> None:
-    group = Simulator(1, kinds=instead(StableLayer, Counting))
+    group = Simulator(1, kinds=instead(stability_layer, Counting))
     group.start("a", "b", "c", founders=True)
     for step in range(20):
         group.at(0.01 * step, lambda: group.send("b", [b"x"] * 5))

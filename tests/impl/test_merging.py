@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -13,6 +14,7 @@ from raincheck.impl.merge2.events import MergeId
 from raincheck.impl.messages import Address, MergeView, View, ViewId
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack import merge_checks
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.merge2_layer import Merge2Layer
 from raincheck.impl.stack.passing import Merging
@@ -22,9 +24,14 @@ MERGING = StackConfig(on_merge="callback")
 NAMES = "abcd"
 
 
-def founded(names: str = NAMES, seed: int = 1, link: Link | None = None) -> Simulator:
+ORDERS = pytest.mark.parametrize("order", ["sequencer", "total"])
+
+
+def founded(
+    names: str = NAMES, seed: int = 1, link: Link | None = None, order: str = "sequencer"
+) -> Simulator:
     """A group that merges, which has delivered something."""
-    group = Simulator(seed, link=link, config=MERGING)
+    group = Simulator(seed, link=link, config=replace(MERGING, order=order))
     group.start(*names, founders=True)
     say(group, names)
     group.run(0.3)
@@ -132,8 +139,9 @@ def test_sides_with_different_numbers_of_views_merge() -> None:
     assert merged(group, "a").id.counter > 8
 
 
-def test_what_is_under_way_when_a_merge_begins_is_delivered_once_by_all() -> None:
-    group = founded(link=Link(delay=(0.001, 0.02)))
+@ORDERS
+def test_what_is_under_way_when_a_merge_begins_is_delivered_once_by_all(order: str) -> None:
+    group = founded(link=Link(delay=(0.001, 0.02)), order=order)
     split(group, "ab", "cd")
     group.heal()
 
@@ -184,8 +192,9 @@ def test_a_side_whose_application_is_slow_is_merged_in_the_end() -> None:
     assert [group[name].left for name in NAMES] == [None] * 4
 
 
-def test_large_messages_and_unicasts_go_on_in_a_merged_view() -> None:
-    group = founded()
+@ORDERS
+def test_large_messages_and_unicasts_go_on_in_a_merged_view(order: str) -> None:
+    group = founded(order=order)
     split(group, "ab", "cd")
     group.heal()
     group.run_until(lambda: group.in_one_view(*NAMES))
@@ -321,11 +330,12 @@ def load(group: Simulator, names: str, pause: float, until: list[str]) -> None:
         group.after(pause, lambda: load(group, names, pause, until))
 
 
+@ORDERS
 @pytest.mark.parametrize("seed", SEEDS)
-def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> None:
+def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int, order: str) -> None:
     print(f"seed {seed}")
     names = "abcde"
-    group = founded(names, seed, Link(loss=0.02, delay=(0.0005, 0.01)))
+    group = founded(names, seed, Link(loss=0.02, delay=(0.0005, 0.01)), order)
     load(group, names, 0.1, [])
     alive = trouble(group, seed, names)
     group.run_until(lambda: group.in_one_view(*alive), 30.0)
@@ -336,15 +346,21 @@ def test_after_partitions_crashes_and_losses_there_is_one_group(seed: int) -> No
     check(group)
 
 
-def test_groups_that_are_too_large_together_stay_apart_and_say_so() -> None:
-    group = Simulator(1, config=StackConfig(on_merge="callback", max_bundle=2048))
+def test_groups_that_are_too_large_together_stay_apart_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(merge_checks, "LARGEST", 1800)
+    group = Simulator(1, config=MERGING)
     group.start("a", "b", "c", "d", "e", founders=True)
     group.run(0.3)
     split(group, "ab", "cde")
     group.heal()
     group.run(5.0)
     said = {report.detail for report in group["a"].dropped}
-    assert said == {"5 members are too many to merge, at most 4 are not"}
+    assert said == {
+        "5 members are too many to merge: with their names, places and digests they take up to "
+        "1840 bytes, and 1800 go into a datagram"
+    }
     assert group.in_one_view(*"ab")
     assert group.in_one_view(*"cde")
 
@@ -355,9 +371,10 @@ def test_groups_that_are_too_large_together_stay_apart_and_say_so() -> None:
 NO_STATE = "has merged, and has not got the group's state; join again"
 
 
-def with_state(names: str = NAMES, seed: int = 1) -> Simulator:
+def with_state(names: str = NAMES, seed: int = 1, order: str = "sequencer") -> Simulator:
     """A group whose applications have a state, which the larger side of a merge keeps."""
-    group = Simulator(seed, config=StackConfig(on_merge="state"), with_state=True)
+    config = StackConfig(on_merge="state", order=order)
+    group = Simulator(seed, config=config, with_state=True)
     group.start(names[0])
     group.run_until(lambda: group.in_one_view(names[0]))
     group.start(*names[1:])
@@ -373,11 +390,12 @@ def states(group: Simulator, names: str = NAMES) -> set[tuple[int, int]]:
     return {(group[name].app.checksum, group[name].app.applied) for name in names}
 
 
+@ORDERS
 @pytest.mark.parametrize(("parts", "prevails"), [(("a", "bcd"), "b"), (("abc", "d"), "a")])
 def test_the_smaller_side_takes_the_state_of_the_larger_one(
-    parts: tuple[str, ...], prevails: str
+    parts: tuple[str, ...], prevails: str, order: str
 ) -> None:
-    group = with_state()
+    group = with_state(order=order)
     split(group, *parts)
     assert len(states(group)) == 2
     state = group[prevails].app.checksum

@@ -67,7 +67,7 @@ def test_a_ring_refuses_a_text_at_the_call_and_copies_what_can_change(
 ) -> None:
     async def body() -> None:
         founders = [f"a@127.0.0.1:{free_ports(1)[0]}"]
-        async with Ring.connect("test", name="a", founders=founders) as ring:
+        async with Ring.connect("test", name="a", members=founders) as ring:
             with pytest.raises(TypeError, match="a message is bytes"):
                 await ring.multicast("text")  # type: ignore[arg-type]
             changing = bytearray(b"before")

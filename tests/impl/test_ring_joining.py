@@ -11,6 +11,9 @@ from raincheck.impl.aio.ring_connect import Opened, RingSettings
 from raincheck.impl.errors import ConfigError, WaitTimeout
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.ring.reports import Committed, NameTaken, NotAdmitted
+from raincheck.impl.ring.starter import Starter
+from raincheck.impl.ring.state_file import Kept
+from raincheck.impl.ring_start.core import RingStart
 from raincheck.impl.transport.contract import Transport
 
 A, B, C = (Address(name, 0) for name in "abc")
@@ -45,11 +48,17 @@ class Joiner:
         self.node: Any = SimpleNamespace(
             address=C, history=(), members=(), view_state="chaos", token_state="starving",
             counters={}, contacts=(), core=SimpleNamespace(up="new"),
+            config=SimpleNamespace(identity="1"),
             handle_timer=lambda _now: None, missing=lambda _now: {"a.0": "to let it into the ring"},
         )  # fmt: skip
         settings = RingSettings(ring="r", name="c", join=["127.0.0.1:1"], timeout=timeout)
         transport: Any = Unheard()
-        self.ring = Ring(settings, Opened(settings, self.node, transport, None))
+        kept = Kept("r", Address("c", 1))
+        starter = Starter(
+            "r", RingStart(kept.life, frozenset("c")), {}, lambda: (), pause=0.1, seed=1
+        )
+        opened = Opened(settings, self.node, transport, starter, kept, None, timeout)
+        self.ring = Ring(settings, opened)
         self.joining = asyncio.ensure_future(self.ring._joined())
 
     async def comes_to(self, view_state: str, *history: tuple[Address, ...]) -> bool:

@@ -23,7 +23,7 @@ def commands(ports: list[int], file: Path, times: int) -> list[list[str]]:
     founders = ",".join(f"{name}@127.0.0.1:{port}" for name, port in places)
     return [
         [
-            *(EXAMPLE, "--name", name, "--founders", founders),
+            *(EXAMPLE, "--name", name, "--members", founders),
             *("--file", str(file), "--times", str(times)),
         ]
         for name in "abc"
@@ -44,12 +44,12 @@ def test_the_example_explains_itself_and_its_mistakes(tmp_path: Path, processes:
     file = ["--file", str(tmp_path / "number")]
     shown, wrong = processes(
         [EXAMPLE, "--help"],
-        [EXAMPLE, "--name", "d", "--founders", "a@127.0.0.1:1,b@127.0.0.1:2", *file],
+        [EXAMPLE, "--name", "d", "--members", "a@127.0.0.1:1,b@127.0.0.1:2", *file],
     )
     out, err = shown.communicate(timeout=LIMIT)
     assert (shown.returncode, err) == (0, "")
-    assert "--founders" in out
+    assert "--members" in out
     _, err = wrong.communicate(timeout=LIMIT)
     assert wrong.returncode == 3
-    assert "founders= does not have this member, d," in err
+    assert "members= does not have this member, d," in err
     assert "Traceback" not in err

@@ -5,7 +5,7 @@ attacks are those of docs/stack.md and docs/ring.md.
 """
 
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -41,21 +41,25 @@ def kinds_of(union: object) -> list[type]:
 HEADERS, BODIES = kinds_of(Header), kinds_of(Body)
 HEADERS.remove(UnicastHeader)  # it comes with each of the bodies
 RARE = {
-    "GroupQuestion", "JoinRefused", "MergeMessage", "Nak", "NotJoinedBody", "Reconcile",
-    "ReconcileOk", "StateAsk", "StateCancel", "StateCredit", "StateRefuse",
+    "GossipRequest", "GroupQuestion", "JoinRefused", "MergeMessage", "Nak", "NotJoinedBody",
+    "Reconcile", "ReconcileOk", "StateAsk", "StateCancel", "StateCredit", "StateRefuse",
 }  # fmt: skip
 """What a group does not need that loses nothing, gives small states, and has met its hosts."""
 OF_SAFE = {"ReceivedUpTo", "SafeUpTo"}
 """What only a group with safe delivery sends."""
+OF_TOTAL = {"RequestBody", "CumSeqAckBody"}
+"""What only a group that TOTAL orders sends."""
+OF_VOTES, OF_GOSSIP = {"StableDigest", "Stability"}, {"GossipCopy"}
+"""What only groups with that kind of stability send."""
 
 
 class Sorted(Simulator):
     """A simulated group whose datagrams somebody records with their kinds."""
 
-    def __init__(self, seed: int = 1, delivery: str = "agreed") -> None:
+    def __init__(self, seed: int = 1, **protocols: Any) -> None:
         self.recorded: dict[type, list[Flight]] = {}
         self._kind: type = object
-        config = StackConfig(delivery=delivery)
+        config = StackConfig(**protocols)
         super().__init__(seed, keys=(OLD,), with_state=True, config=config)
 
     def _transmit(self, node: Node, out: Outgoing) -> None:
@@ -68,9 +72,9 @@ class Sorted(Simulator):
         super()._fly(flight)
 
 
-def changed(seed: int = 1, delivery: str = "agreed") -> Sorted:
+def changed(seed: int = 1, **protocols: Any) -> Sorted:
     """A group in which each kind of change has been, and that goes on as a, b and d."""
-    group = Sorted(seed, delivery)
+    group = Sorted(seed, **protocols)
     group.start("a", "b", "c")
     group.run_until(lambda: group.in_one_view("a", "b", "c"), 20.0)
     for name in "abc":
@@ -164,11 +168,18 @@ def test_no_kind_of_datagram_is_taken_that_a_life_has_sealed_which_is_over(place
 
 
 @pytest.mark.parametrize(
-    ("place", "delivery"),
-    [("a stranger", "agreed"), ("its sender", "agreed"), ("a stranger", "safe")],
+    ("place", "protocols", "unsent"),
+    [
+        ("a stranger", {}, OF_SAFE | OF_TOTAL | OF_GOSSIP),
+        ("its sender", {}, OF_SAFE | OF_TOTAL | OF_GOSSIP),
+        ("a stranger", {"delivery": "safe"}, OF_TOTAL | OF_GOSSIP),
+        ("its sender", {"stability": "gossip"}, OF_SAFE | OF_TOTAL | OF_VOTES),
+    ],
 )
-def test_no_kind_of_datagram_of_this_life_is_taken_again(place: str, delivery: str) -> None:
-    undisturbed, group = changed(delivery=delivery), changed(delivery=delivery)
+def test_no_kind_of_datagram_of_this_life_is_taken_again(
+    place: str, protocols: dict[str, Any], unsent: set[str]
+) -> None:
+    undisturbed, group = changed(**protocols), changed(**protocols)
     recorded = {kind: list(flights) for kind, flights in group.recorded.items()}
     dropped, sent = drops(group), 0
 
@@ -183,4 +194,4 @@ def test_no_kind_of_datagram_of_this_life_is_taken_again(place: str, delivery: s
 
     assert state(group) == state(undisturbed)
     unseen = {kind.__name__ for kind in (*HEADERS, *BODIES) if kind not in recorded}
-    assert unseen == (RARE if delivery == "safe" else RARE | OF_SAFE)
+    assert unseen == RARE | unsent

@@ -300,12 +300,12 @@ class Group:
             piled([self.streams[me], self.timers[me]])
         self.view = View(ViewId(1, members[0]), members)
         for timer in self.timers.values():
-            timer.install_view(self.view, 0.0)
+            timer.enter(self.view, 0.0)
 
     def deliver(self, sender, to=None):
         for me in to or self.members:
             self.streams[me].delivered[sender] += 1
-            self.timers[me].delivered(100, self.now)
+            self.timers[me].delivered(sender, 100, self.now)
 
     def run(self, seconds):
         until = self.now + seconds
@@ -410,7 +410,7 @@ def test_a_multicast_or_a_digest_of_somebody_who_may_lack_something_ends_that():
         assert timer.deadline() > now + 5.0
 
         if news == "multicast":
-            timer.delivered(100, now)
+            timer.delivered(A, 100, now)
         else:
             digest = vector(a=1, b=0, c=0)
             timer.receive_digest(StableDigestHeader(B, group.view.id, digest, digest), now)

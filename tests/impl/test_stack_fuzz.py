@@ -9,7 +9,7 @@ without a key: it may make others wait, or have them excluded, but ends nobody w
 from collections.abc import Iterator
 from functools import cache
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -19,13 +19,19 @@ from raincheck.conformance.campaigns.promises import check, check_quiet, logs
 from raincheck.conformance.field.stack.hostile import Drawer, changed
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.simulation.group import Node, Simulator
+from raincheck.impl.simulation.group import Link, Node, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import Outgoing
 from raincheck.impl.wire.datagrams import Codec
 
 CODEC = Codec("raincheck", 60_000)
 NAMES = "abc"
+GOSSIP = {"stability": "gossip", "repair": "gossip"}
+PROTOCOLS: list[dict[str, Any]] = [
+    *({}, {"delivery": "safe"}, {"order": "total"}),
+    *(GOSSIP, {"stability": "gossip"}),
+]
+"""The choices of a group that have datagrams of their own."""
 EVIL: Endpoint = ("6.6.6.6", 666)
 LIVES = [Address(name, life) for name in "abcdz" for life in (0, 1)]
 DRAWER = Drawer(CODEC, LIVES, ("10.0.0.1", "10.0.0.2", "x"))
@@ -40,7 +46,7 @@ class Hostile(NamedTuple):
 
 @cache
 def captured() -> list[tuple[str, str, bytes]]:
-    """The datagrams, with source and target, of a run that has all changes of the view."""
+    """The datagrams, with source and target, of runs that have all changes of the view."""
     seen: list[tuple[str, str, bytes]] = []
 
     class Heard(Simulator):
@@ -48,16 +54,17 @@ def captured() -> list[tuple[str, str, bytes]]:
             seen.extend((node.name, self._by_endpoint[to], out.data) for to in out.to)
             super()._transmit(node, out)
 
-    group = Heard(1, with_state=True)
-    group.start(*NAMES, founders=True)
-    group.send("b", [b"x"] * 3)
-    group.run(0.6)
-    group.start("d")
-    group.run(1.0)
-    group.crash("d")
-    group.run(2.0)
-    group.leave("c")
-    group.run(1.0)
+    for config in (StackConfig(), StackConfig(**GOSSIP)):
+        group = Heard(1, with_state=True, config=config, link=Link(loss=0.05))
+        group.start(*NAMES, founders=True)
+        group.send("b", [b"x"] * 3)
+        group.run(0.6)
+        group.start("d")
+        group.run(1.0)
+        group.crash("d")
+        group.run(2.0)
+        group.leave("c")
+        group.run(1.0)
     return seen
 
 
@@ -80,10 +87,10 @@ def hostile(lots: Random, times: int) -> Iterator[Hostile]:
 # ------------------------------------------------------------------ a group that is attacked
 
 
-def group_of_every_status(delivery: str = "agreed") -> Simulator:
+def group_of_every_status(**protocols: Any) -> Simulator:
     """Three members, a fourth that is joining, and short times."""
     config = StackConfig(
-        join_timeout=0.5, flush_timeout=1.0, suspect_after=0.5, retain_window=16, delivery=delivery
+        join_timeout=0.5, flush_timeout=1.0, suspect_after=0.5, retain_window=16, **protocols
     )
     group = Simulator(1, config=config)
     group.start(*NAMES, founders=True)
@@ -108,9 +115,9 @@ def size_of(group: Simulator, name: str) -> list[int]:
     ]
 
 
-def attack_by_strangers(lots: Random, times: int, delivery: str = "agreed") -> None:
+def attack_by_strangers(lots: Random, times: int, **protocols: Any) -> None:
     """A group in which one joins and one leaves hears strangers all the time."""
-    group = group_of_every_status(delivery)
+    group = group_of_every_status(**protocols)
     for number, (to, data) in enumerate(hostile(lots, times)):
         group.inject(to, data, (EVIL[0], EVIL[1] + number % 5))
         if number % 8 == 0:
@@ -128,14 +135,14 @@ def attack_by_strangers(lots: Random, times: int, delivery: str = "agreed") -> N
     assert [node.left for node in group.nodes.values()] == [None, None, "", None]
     assert [len(group[name].views) for name in "abcd"] == [3, 3, 2, 2]
     assert [group[name].messages for name in "abcd"] == [4, 4, 3, 1]
-    check(logs(group), uniform=delivery == "safe")
+    check(logs(group), uniform="delivery" in protocols)
     check_quiet(group)
     assert all(size < 100 for name in "abd" for size in size_of(group, name))
 
 
-def attack_by_members(lots: Random, times: int, delivery: str = "agreed") -> None:
+def attack_by_members(lots: Random, times: int, **protocols: Any) -> None:
     """What comes from members' endpoints is believed, but nobody ends with a false guard."""
-    group = group_of_every_status(delivery)
+    group = group_of_every_status(**protocols)
     for number, (to, data) in enumerate(hostile(lots, times)):
         try:
             source = CODEC.decode(data).header.source.node
@@ -154,27 +161,27 @@ def attack_by_members(lots: Random, times: int, delivery: str = "agreed") -> Non
 
 
 LOTS = st.randoms(use_true_random=False)
-DELIVERIES = st.sampled_from(["agreed", "safe"])
+CHOICES = st.sampled_from(PROTOCOLS)
 
 
 @settings(max_examples=10, deadline=None)
-@given(LOTS, DELIVERIES)
-def test_a_group_goes_on_whatever_strangers_send(lots: Random, delivery: str) -> None:
-    attack_by_strangers(lots, 40, delivery)
+@given(LOTS, CHOICES)
+def test_a_group_goes_on_whatever_strangers_send(lots: Random, protocols: dict[str, Any]) -> None:
+    attack_by_strangers(lots, 40, **protocols)
 
 
 @settings(max_examples=20, deadline=None)
-@given(LOTS, DELIVERIES)
+@given(LOTS, CHOICES)
 def test_no_datagram_from_a_members_endpoint_ends_anybody_by_a_false_guard(
-    lots: Random, delivery: str
+    lots: Random, protocols: dict[str, Any]
 ) -> None:
-    attack_by_members(lots, 60, delivery)
+    attack_by_members(lots, 60, **protocols)
 
 
 @pytest.mark.slow
 def test_a_hundred_thousand_datagrams_end_nobody() -> None:
     for seed in range(100):
         print("seed", seed)
-        delivery = ("agreed", "safe")[seed % 2]
-        attack_by_strangers(Random(seed), 250, delivery)
-        attack_by_members(Random(seed), 500, delivery)
+        protocols = PROTOCOLS[seed % len(PROTOCOLS)]
+        attack_by_strangers(Random(seed), 250, **protocols)
+        attack_by_members(Random(seed), 500, **protocols)

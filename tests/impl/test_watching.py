@@ -103,7 +103,7 @@ def test_a_rings_life_is_told_in_a_few_lines(caplog: pytest.LogCaptureFixture) -
             return SimulatedRing(ring="locks", name=name, key=[], network=network, **about)
 
         a, b = await asyncio.gather(
-            *(Ring.connecting(member(name, founders=FOUNDERS[:2])) for name in "ab")
+            *(Ring.connecting(member(name, members=FOUNDERS[:2])) for name in "ab")
         )
         joining = member("d", join=["10.0.0.1:7000"], bind="10.0.0.4:7000", incarnation=7)
         d = await Ring.connecting(joining)
@@ -146,7 +146,7 @@ def test_a_member_of_a_ring_that_comes_back_says_so(
 
         def member(name: str) -> SimulatedRing:
             return SimulatedRing(
-                ring="locks", name=name, key=[], founders=FOUNDERS, network=network,
+                ring="locks", name=name, key=[], members=FOUNDERS, network=network,
                 state_file=tmp_path / name,
             )  # fmt: skip
 
@@ -164,7 +164,7 @@ def test_the_figures_of_a_ring_are_those_of_the_moment_and_prometheus_reads_them
     async def scenario() -> None:
         network = loop.SimulatedNetwork()
         settings = SimulatedRing(
-            ring="locks", name="a", founders=FOUNDERS[:1], key=[], network=network
+            ring="locks", name="a", members=FOUNDERS[:1], key=[], network=network
         )
         async with Ring.connecting(settings) as ring:
             async with ring.token():

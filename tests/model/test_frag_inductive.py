@@ -30,6 +30,7 @@ def unproved(subject: Theory, seed: int = 1) -> Iterator[Obligation]:
     return (each for each in obligations(subject) if not attempt(each, seed).proved)
 
 
+@pytest.mark.slow  # the audit proves the same with the same seeds
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_invariant_begins_is_kept_and_implies_the_promises(seed: int) -> None:
     assert list(unproved(WHOLE, seed)) == []

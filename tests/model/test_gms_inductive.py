@@ -23,7 +23,8 @@ BREAKS = {
 """A step that no longer keeps that conjunct without the assumption or repair."""
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow  # the audit proves the same with the same seeds
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_invariant_begins_is_kept_and_implies_what_is_promised(seed: int) -> None:
     found = obligations(WHOLE)
 

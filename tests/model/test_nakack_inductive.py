@@ -26,7 +26,8 @@ def unproved(subject, seed=1, transition=None):
             yield each
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow  # the audit proves the same with the same seeds
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_invariant_begins_is_kept_and_implies_the_promises(seed):
     assert list(unproved(WHOLE, seed)) == []
 

@@ -25,7 +25,8 @@ BREAKS = {
 """A step that is no longer kept without that repair."""
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.slow  # the audit proves the same with the same seeds
+@pytest.mark.parametrize("seed", [1, 2])
 def test_the_invariant_begins_is_kept_and_implies_same_cut(seed: int) -> None:
     found = obligations(WHOLE)
 

@@ -25,6 +25,7 @@ CASES = {case.name: case for case in load_cases() if case.protocol == "total"}
 WHOLE = theory()
 
 
+@pytest.mark.slow  # the audit proves the same
 def test_the_invariant_begins_is_kept_and_implies_the_promises() -> None:
     assert [each for each in obligations(WHOLE) if not attempt(each, 1).proved] == []
 

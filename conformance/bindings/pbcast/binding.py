@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from functools import cache
 from typing import Any
 
@@ -11,14 +12,17 @@ from raincheck.conformance.bindings.conversion import shaped
 from raincheck.impl.messages import Address
 from raincheck.impl.pbcast import events as pbcast_events
 from raincheck.impl.pbcast.core import Known, Pbcast, Repairs
+from raincheck.impl.recording.writer import Record
 from raincheck.model.machine.runs import Address as ModelAddress
 from raincheck.model.pbcast import events as model_events
+from raincheck.model.pbcast import field as field_model
 from raincheck.model.pbcast import handlers as model
 from raincheck.model.pbcast.vectors import numbers, vector
 
 from .invariants import INVARIANTS
+from .speaks import SPEAKS
 
-AROUND = ("prompt", "own_copy", "use_mcast", "cache")
+AROUND = ("prompt", "own_copy", "flushed", "use_mcast", "cache")
 """Rules that are the core's settings, and no repairs."""
 
 
@@ -74,7 +78,55 @@ def offered(_rules: model.Rules, local: model.Local) -> tuple[Any, ...]:
     return model_events.Arrive(stranger, 1), model_events.Deliver(local.me)
 
 
-BINDING = Binding(
+class Numbers:
+    """A record's numbers for the streams and gossips that an event can have changed."""
+
+    def whole(self, core: Pbcast) -> Record:
+        """The variables that are recorded whole."""
+        members = [list(who) for who in sorted(core.members)]
+        return {"view": core.view, "members": members, "sent": core.sent, "number": core.number}
+
+    def touched(self, core: Pbcast, event: pbcast_events.Event) -> Iterable[Address] | None:
+        """Return the members that the event can have changed something of; None: any."""
+        match event:
+            case pbcast_events.Multicast():
+                return (core.me,)
+            case pbcast_events.Arrive(sender, _) | pbcast_events.Deliver(sender):
+                return (sender,)
+            case pbcast_events.Forward(origin):
+                return (origin,)
+            case pbcast_events.ReceiveRequest():
+                return ()
+        return None
+
+    def keys(self, core: Pbcast) -> Iterable[Address]:
+        """Return all members of which there is a stream or a gossip."""
+        streams = core.streams
+        origins = (each.origin for each in core.cache)
+        return {*streams.delivered, *streams.held, *streams.purged, *origins}
+
+    def named(self, who: Address) -> list[Any]:
+        """Return the member as a record has it."""
+        return list(who)
+
+    def of(self, core: Pbcast, who: Address) -> Record:
+        """Return what is known of the member, None where there is nothing."""
+        streams = core.streams
+        tables = (streams.delivered, streams.held, streams.purged)
+        known = next((each for each in core.cache if each.origin == who), None)
+        stream = None
+        if any(who in table for table in tables):
+            held = len(streams.held.get(who, ()))
+            stream = [streams.delivered.get(who, 0), held, streams.purged.get(who, 0)]
+        return {"stream": stream, "gossip": None if known is None else _shown(known)}
+
+
+def _shown(known: Known) -> list[Any]:
+    lowest = [[list(who), at] for who, at in known.lowest.entries]
+    return [known.number, [list(who) for who in sorted(known.seen)], lowest, known.unsent]
+
+
+_SPEC = Binding(
     protocol="pbcast",
     rules=model.Rules,
     local=model.Local,
@@ -101,9 +153,11 @@ BINDING = Binding(
         "report": "received",
         "view_check": "members",
         "keep_departed": False,
+        "alone": False,
         "tagged": False,
         "prompt": False,
         "own_copy": False,
+        "flushed": True,
         "use_mcast": True,
     },
     around=frozenset({"cache"}),  # its size counts only where `latest` is undone
@@ -118,4 +172,14 @@ BINDING = Binding(
     offered=offered,
     begins=begins,
     invariants=INVARIANTS,
+)
+BINDING = replace(
+    _SPEC,
+    real=replace(
+        _SPEC,
+        rules=field_model.Rules,
+        parts=field_model.parts,
+        numbers=Numbers(),
+        speaks=SPEAKS,
+    ),
 )

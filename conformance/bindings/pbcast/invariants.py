@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from raincheck.conformance.trace.invariants.asked import Invariants, OfState, OfStep, Unshown
+from raincheck.conformance.bindings.stable.invariants import purged_was_delivered
+from raincheck.conformance.trace.invariants.asked import (
+    Invariants,
+    OfMembers,
+    OfState,
+    OfStep,
+    Unshown,
+)
 from raincheck.model.pbcast.events import Request
 from raincheck.model.pbcast.handlers import Local
 from raincheck.model.pbcast.promises import well_formed
 
-_BETWEEN: Final = (
-    "it compares members at one moment, and there are no runs of PBCAST in the field; TLC asks it"
+_LOST: Final = (
+    "a trace does not have when a killed member, and what it kept, was lost; OnlyStablePurged asks "
+    "that nothing is purged too soon"
+)
+_ROUNDS: Final = (
+    "a trace does not show which datagrams were lost, which excuses a gossip; TLC asks it"
 )
 
 
@@ -41,9 +52,15 @@ INVARIANTS: Final = Invariants(
                 how="gossips are known by those who have seen them; what is purged was delivered",
             ),
         ),
-        "OnlyStablePurged": (Unshown(why=_BETWEEN),),
-        "NothingOutOfReach": (Unshown(why=_BETWEEN),),
-        "AskedHas": (Unshown(why=_BETWEEN),),
+        "OnlyStablePurged": (
+            OfMembers(
+                judge=purged_was_delivered,
+                how="each purge, beside what all members had delivered at their gossips around the "
+                "consistent cut that it could know of",
+            ),
+        ),
+        "NothingOutOfReach": (Unshown(why=_LOST),),
+        "AskedHas": (Unshown(why=_LOST),),
         "NoFutileAsk": (
             OfStep(
                 actions=("ReceiveGossip",),
@@ -59,8 +76,8 @@ INVARIANTS: Final = Invariants(
                 how="a member keeps its lag of what it has delivered",
             ),
         ),
-        "RoundCollects": (Unshown(why=_BETWEEN),),
-        "RoundDelivers": (Unshown(why=_BETWEEN),),
+        "RoundCollects": (Unshown(why=_ROUNDS),),
+        "RoundDelivers": (Unshown(why=_ROUNDS),),
         "AnswerToAsker": (
             OfStep(
                 actions=("GetDigest",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from raincheck.conformance.bindings.binding import Binding
@@ -21,7 +22,7 @@ from raincheck.model.sequencer.member import HANDLERS, Member
 
 from . import reading
 from .driven import give, make_core, member_of
-from .invariants import INVARIANTS
+from .invariants import INVARIANTS, OF_MERGES
 from .promised import PROMISED
 from .recorded import RecordedSequencers
 from .speaks import SPEAKS
@@ -98,7 +99,7 @@ def offered(rules: Rules, local: Member) -> Iterator[Any]:
             yield ev.InstallView(number, others, ())
 
 
-BINDING = Binding(
+_OF_ONE_GROUP = Binding(
     protocol="sequencer",
     rules=Rules,
     local=Member,
@@ -114,6 +115,7 @@ BINDING = Binding(
         "keep_until": "stable",
         "delivery": "safe",
     },
+    chosen=frozenset({"delivery"}),
     local_of=member_of,
     event_of=lambda event: event,
     output_of=outputs_of,
@@ -128,3 +130,5 @@ BINDING = Binding(
     speaks=SPEAKS,
     invariants=INVARIANTS,
 )
+
+BINDING = replace(_OF_ONE_GROUP, merging=replace(_OF_ONE_GROUP, invariants=OF_MERGES))

@@ -5,6 +5,7 @@ read each channel. It packs the rows that are compared with the other end, and k
 handlers.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -72,7 +73,14 @@ class Channels:
         self.forwards: dict[MessageId, Reader] = {}
         """The channels of FORWARDs that it reads."""
         self.senders: dict[PlainAddress, Sender] = {}
+        self.since: dict[Address, int] | None = None
+        """In groups that merge: the number of the view in which each member came into this one's.
+        """
         self._writers: dict[Address | None, Writer] = {}
+        self._former: list[Writer] = []
+        """Channels to members that were parted from this one since."""
+        self._speakers: dict[Address | None, Writer] = {}
+        self._hearing: dict[MessageId, Reader] = {}
 
     def sender(self, plain: PlainAddress) -> Sender:
         """Return the sender with that address."""
@@ -103,8 +111,41 @@ class Channels:
         writer = self._writers.get(to)
         if writer is None:
             plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
-            writer = self._writers[to] = self._writer("DATA" if to is None else "FORWARD", plain)
+            kind = "DATA" if to is None else self.forwarding(to)
+            writer = self._writers[to] = self._writer(kind, plain)
         return writer
+
+    def forwarding(self, other: Address) -> str:
+        """Return what the channels of FORWARDs from and to that member are called now."""
+        since = None if self.since is None else self.since.get(other)
+        return "FORWARD" if since is None else f"FORWARD {since}"
+
+    def met(self, members: Iterable[Address], view: int) -> None:
+        """Note who has come into this node's view: their channels begin anew."""
+        if self.since is None:
+            return
+        for member in members:
+            old = [each for each in self.forwards if each[1:3] == (member[0], member[1])]
+            for channel in old:
+                del self.forwards[channel]
+            if (known := self._writers.pop(member, None)) is not None:
+                self._former.append(known)
+            self.since[member] = view
+
+    def speaker(self, to: Address | None) -> Writer:
+        """Return the channel of ACKs to that coordinator, or for None that of SAFEs to all."""
+        speaker = self._speakers.get(to)
+        if speaker is None:
+            plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
+            speaker = self._speakers[to] = self._writer("SAFE" if to is None else "ACK", plain)
+        return speaker
+
+    def hearing(self, channel: MessageId) -> Reader:
+        """Return the channel of ACKs or SAFEs; a message's number is the place it speaks of."""
+        reader = self._hearing.get(channel)
+        if reader is None:
+            reader = self._hearing[channel] = self._reader(channel)
+        return reader
 
     def _writer(self, kind: str, to: PlainAddress | None) -> Writer:
         made = Writer((kind, *self.mine, *(to or ())), to)
@@ -149,7 +190,8 @@ class Channels:
 
     def written(self) -> dict[str, int]:
         """Return how many messages it wrote to each channel."""
-        return {writer.text: writer.count for writer in self._writers.values()}
+        writers = (*self._former, *self._writers.values(), *self._speakers.values())
+        return {writer.text: writer.count for writer in writers}
 
 
 def _text(channel: MessageId) -> str:

@@ -21,7 +21,16 @@ from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer import handlers
 
 from .channels import Channels, Reader
-from .records import Wrong, changes_of, fields_of, refused, rules_of, shown, surplus
+from .records import (
+    Wrong,
+    changes_of,
+    fields_of,
+    refused,
+    released_of,
+    rules_of,
+    shown,
+    surplus,
+)
 from .sent import Outbox
 
 UNCHANGED = Changed()
@@ -35,6 +44,7 @@ class Follower:
         "channels",
         "last_seqno",
         "me",
+        "merges",
         "mine",
         "outbox",
         "plain",
@@ -55,6 +65,9 @@ class Follower:
         self.outbox = Outbox(self.channels, summary)
         self.synchronous = summary.synchronous
         self.last_seqno = 0
+        self.merges = header.merges
+        if header.merges:
+            self.channels.since = {}
         self.bundles: dict[str, int] = {}
         """The number of messages that went each way before the present view."""
         self.reading: Reader | None = None
@@ -63,11 +76,14 @@ class Follower:
         if initial is None:
             self.me = handlers.joiner(header.node, header.incarnation, header.said)
         else:
+            if header.merges and initial.by is None:
+                raise ShapeError("initial: it lacks who decided the view (by)")
             members = tuple(Address(*member) for member in initial.members)
             self.me = handlers.founder(header.node, members)._replace(
                 view=initial.id, incarnation=header.incarnation, said=header.said
             )
-            summary.views.append(Installed(initial.id, initial.members, 0, 0))
+            summary.views.append(Installed(initial.id, initial.members, 0, 0, initial.by))
+            self.channels.met(members, initial.id)
 
     def _plain(
         self,
@@ -86,11 +102,17 @@ class Follower:
             moved = () if old_positions is None else self.channels.moved(old_positions)
             if moved:
                 expected.position = moved
+        released = released_of(answer.outputs)
+        if released is not None:
+            expected.released = released
         if expected != event.changed:
             return self._wrong_change(event, expected, answer.outputs)
         wrong = surplus(event) or self.outbox.compare(event, old, new, answer.outputs, crcs)
         if wrong is None:
             self.me = new
+            for node, life, first, count in released.messages if released is not None else ():
+                key = self.channels.sender((node, life)).key
+                self.rows.deliver(old.view, key + first, count)
         return wrong
 
     def _wrong_change(
@@ -151,7 +173,7 @@ class Follower:
         self.summary.addresses = list(self.rows.codes)
         self.summary.view_starts = self.rows.view_starts
         self.summary.said = [
-            Statement(VIEW, each.index, view(each.view, each.members))
+            Statement(VIEW, each.index, view(each.view, each.members, by=each.by))
             for each in self.summary.views
         ]
         for number, count in self.rows.by_view().items():

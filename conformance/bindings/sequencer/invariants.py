@@ -36,3 +36,6 @@ INVARIANTS: Final = Invariants(
         **{name: (Promised(how=how),) for name, how in HOW.items()},
     }
 )
+
+OF_MERGES: Final = Invariants(of={name: INVARIANTS.of[name] for name in ("TypeOK", "NoCreation")})
+"""Across merges the promises are those of `trace/sequencer/across.py`."""

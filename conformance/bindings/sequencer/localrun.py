@@ -23,7 +23,14 @@ from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.tracefile import decode_block
 
 from .records import Wrong
+from .safe import SafeTrace
 from .trace import SequencerTrace
+
+
+def follower_of(header: Header, summary: Summary, rows: Rows, columns: Columns) -> SequencerTrace:
+    """Return who follows the file: with safe delivery there are more events."""
+    kind = SafeTrace if header.constants.get("Delivery") == "safe" else SequencerTrace
+    return kind(header, summary, rows, columns)
 
 
 class LocalRun:
@@ -44,7 +51,7 @@ class LocalRun:
             constants=header.constants,
             merges=header.merges,
         )
-        self.trace = SequencerTrace(header, self.summary, self.rows, self.columns)
+        self.trace = follower_of(header, self.summary, self.rows, self.columns)
         self.run, self.who, self.clock = header.run, self.summary.who, 0
         self.counts = dict.fromkeys(self.trace.steps, 0)
         self.ended = False

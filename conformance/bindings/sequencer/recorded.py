@@ -45,6 +45,9 @@ class Network:
         """By the place of a multicast's first message, as the model counts."""
         self._lengths: Counter[wire.Address] = Counter()
         self.answers: dict[wire.Address, impl.JoinRsp] = {}
+        self._acks: dict[tuple[wire.Address, wire.Address, int], int] = {}
+        self._safes: dict[tuple[wire.Address, int], int] = {}
+        """The clocks of what was acknowledged, and announced."""
 
     def take(self, me: wire.Address, effects: list[impl.Effect]) -> None:
         """Keep the messages among the effects."""
@@ -57,6 +60,19 @@ class Network:
                     self._lengths[me] += data.messages.size
                 case impl.SendJoinRsp(to, rsp):
                     self.answers[to] = rsp
+                case impl.SendAck(to, place, clock):
+                    self._acks[me, to, place] = clock
+                case impl.SendSafe(place, clock):
+                    self._safes[me, place] = clock
+
+    def clock_of(self, me: wire.Address, event: Any) -> int | None:
+        """Return the clock of the ACK or SAFE that this input brings, None if nobody sent it.
+
+        In the model a coordinator learns what a member was given with its view as well.
+        """
+        if isinstance(event, ev.ReceiveAck):
+            return self._acks.get((wire.Address(*event.sender), me, event.place))
+        return self._safes.get((wire.Address(*event.coordinator), event.place))
 
     def size(self, me: wire.Address, event: Any) -> int | None:
         """Return how many messages come with the message that this input brings."""
@@ -96,6 +112,11 @@ class Posted(Driven):
             case ev.ReceiveData(coordinator, position=place):
                 source = wire.Address(*coordinator)
                 return impl.ReceiveData(source, network.streams[source][place])
+            case ev.ReceiveAck(who, place) | ev.ReceiveSafe(who, place):
+                clock = network.clock_of(me, event)
+                assert clock is not None  # `drawn` leaves out what nobody sent
+                made = impl.ReceiveAck if isinstance(event, ev.ReceiveAck) else impl.ReceiveSafe
+                return made(wire.Address(*who), place, clock)
             case ev.Join(coordinator):
                 return impl.Join(wire.Address(*coordinator), network.answers[me])
         return super().event(event)
@@ -159,6 +180,10 @@ class RecordedSequencers(RecordedCores):
                     return move
                 continue
             me = _me(system, system.local(state, move.node).local)
+            if isinstance(move.event, ev.ReceiveAck | ev.ReceiveSafe) and (
+                self._network.clock_of(me, move.event) is None
+            ):
+                continue
             size = self._network.size(me, move.event)
             made = system.together(move, size or random.randint(1, system.batch))
             if size in (None, system.size(made)):

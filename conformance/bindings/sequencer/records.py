@@ -7,12 +7,12 @@ from msgspec import UNSET
 
 from raincheck.conformance.bindings.conversion import ShapeError, shaped
 from raincheck.conformance.bindings.conversion import fields_of as types_of
-from raincheck.conformance.trace.events import Args, Changed, Entry, Event, Sent
+from raincheck.conformance.trace.events import Args, Changed, Entry, Event, Released, Sent
 from raincheck.conformance.trace.findings import Difference, FalseConjunct
 from raincheck.conformance.trace.following.reports import within
 from raincheck.model.machine.runs import Run
 from raincheck.model.sequencer import handlers
-from raincheck.model.sequencer.handlers import Local, Rules
+from raincheck.model.sequencer.handlers import Deliver, Local, Output, Rules
 
 RULES = {
     "ViewTag": "view_tag",
@@ -26,11 +26,15 @@ RULES = {
     "PruneTable": "prune_table",
     "DrainOnLeave": "drain_on_leave",
     "FromMembers": "from_members",
+    "Delivery": "delivery",
 }
 """The specification's constants that are rules of a member, and their names in the model."""
 
 ASSUMED: Final = frozenset({"FifoForward", "VirtualSynchrony", "TrueSources", "TrueContents"})
 """Its constants that are assumptions about the layers below."""
+
+CHOICES: Final = {"Delivery": ("agreed", "safe")}
+"""The constants that a group chooses, and their values."""
 
 RunPlace = tuple[str, int, int, int]
 
@@ -55,6 +59,8 @@ def rules_of(constants: dict[str, Any]) -> Rules:
             raise ShapeError(f"constants: sequencer has no {name}")
         wanted = kinds[RULES[name]] if name in RULES else bool
         within(f"constants: {name}", shaped, value, wanted)
+        if value not in CHOICES.get(name, (value,)):
+            raise ShapeError(f"constants: {name}: {value!r} is none of {CHOICES[name]}")
     return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
 
 
@@ -99,7 +105,31 @@ def changes_of(old: Local, new: Local) -> Changed:
         changed.received_table = table_rows(new.received_table)
     if new.early != old.early:
         changed.early = tuple((early.view, *run_row(early.messages)) for early in new.early)
+    if new.held is not old.held and len(new.held) != len(old.held):
+        changed.held = len(new.held)
+    if new.told != old.told:
+        changed.told = new.told
+    if new.heard != old.heard:
+        changed.heard = table_rows(new.heard)
+    if new.announced != old.announced:
+        changed.announced = new.announced
     return changed
+
+
+def released_of(outputs: tuple[Output, ...]) -> Released | None:
+    """Return the deliveries among a handler's outputs as as few runs as possible."""
+    runs: list[RunPlace] = []
+    view = 0
+    for output in outputs:
+        if isinstance(output, Deliver):
+            view = output.view
+            node, life, first, size = run_row(output.messages)
+            last = runs[-1] if runs else None
+            if last is not None and (*last[:2], last[2] + last[3]) == (node, life, first):
+                runs[-1] = (node, life, last[2], last[3] + size)
+            else:
+                runs.append((node, life, first, size))
+    return Released(view, tuple(runs)) if runs else None
 
 
 def fields_of(expected: Changed, recorded: Changed) -> list[tuple[str, Any, Any]]:
@@ -128,13 +158,18 @@ _TAKES = {
     "Resend": ("messages", "crc"),
     "ReceiveForward": ("from_", "messages", "view", "crc"),
     "ReceiveData": ("from_", "messages", "view", "position", "crc"),
-    "InstallView": ("view", "members", "crc"),
-    "Join": ("view", "members", "table", "digest"),
+    "InstallView": ("view", "members", "by", "crc"),
+    "Merge": ("view", "members", "by", "table", "digest"),
+    "Join": ("view", "members", "by", "table", "digest"),
     "Leave": ("crc",),
     "Stop": ("crc",),
     "Crash": ("crc",),
+    "Acknowledge": (),
+    "ReceiveAck": ("from_", "position"),
+    "Announce": (),
+    "ReceiveSafe": ("from_", "position"),
 }
-_RECEIVING = ("ReceiveForward", "ReceiveData", "Join")
+_RECEIVING = ("ReceiveForward", "ReceiveData", "Join", "ReceiveAck", "ReceiveSafe")
 _REFUSES = {
     action: attrgetter(*(name for name in Args.__struct_fields__ if name not in takes))
     for action, takes in _TAKES.items()

@@ -3,12 +3,12 @@
 from typing import Any
 
 from raincheck.conformance.trace.columns import STREAM_ROW
-from raincheck.conformance.trace.events import Event, MessageId, Sent
+from raincheck.conformance.trace.events import Event, MessageId, Sent, builtins
 from raincheck.conformance.trace.findings import Difference
 from raincheck.conformance.trace.sequencer.rows import content_of
 from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.model.machine.runs import Address
-from raincheck.model.sequencer.handlers import Data, Forward, JoinRsp, Local, Output
+from raincheck.model.sequencer.handlers import Ack, Data, Forward, JoinRsp, Local, Output, Safe
 
 from .channels import Channels
 from .records import Wrong, differs, table_rows, target_of
@@ -35,6 +35,8 @@ class Outbox:
             return self.message(event, sent, outputs[0], crcs[0] if crcs else sent.crc)
         if not outputs and not event.sent:
             return None
+        if len(outputs) == 1 and isinstance(outputs[0], Ack | Safe):
+            return self._place(event, outputs[0])
         messages = [out for out in outputs if isinstance(out, PASSED_ON)]
         answers = [out for out in outputs if isinstance(out, JoinRsp)]
         joiners = [m for m in new.members if m not in old.members] if answers else []
@@ -78,6 +80,16 @@ class Outbox:
             return differs("sent", want, got)
         to = (joiner[0], joiner[1])
         self.channels.admits(to, answer.view, (table, digest), event.index, event.clock)
+        return None
+
+    def _place(self, event: Event, out: Ack | Safe) -> Wrong | None:
+        """Compare an ACK or SAFE: it speaks of a place in a stream, which is its number, too."""
+        writer = self.channels.speaker(out.to if isinstance(out, Ack) else None)
+        want = Sent((*writer.channel, out.place), writer.to)
+        if event.sent != (want,):
+            return differs("sent", [builtins(want)], [builtins(sent) for sent in event.sent])
+        writer.count = out.place
+        writer.append(STREAM_ROW(0, event.index, out.place, event.clock))
         return None
 
     def message(

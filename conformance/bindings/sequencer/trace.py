@@ -35,11 +35,10 @@ _VIEW, _FORWARD_TABLE, _RESEND = (
 class SequencerTrace(ViewFollower):
     """Follows the trace of one (node, incarnation), event by event."""
 
-    __slots__ = ("_table", "_table_rows", "lives", "steps")
+    __slots__ = ("_table", "_table_rows", "steps")
 
     def __init__(self, header: Header, summary: Summary, rows: Rows, columns: Columns) -> None:
         super().__init__(header, summary, rows, columns)
-        self.lives: dict[str, int] = {}
         self._table: handlers.Table = ()
         self._table_rows: list[Entry] = []
         self.steps: dict[str, Callable[[Event], Wrong | None]] = {
@@ -53,6 +52,8 @@ class SequencerTrace(ViewFollower):
             "Stop": lambda event: self._end(event, handlers.stop(self.rules, self.me)),
             "Crash": lambda event: self._end(event, handlers.crash(self.me)),
         }
+        if header.merges:
+            self.steps["Merge"] = self._merge
 
     def _receive_data(self, event: Event) -> Wrong | None:
         """The hot path: most events of a trace are of this kind."""
@@ -96,6 +97,7 @@ class SequencerTrace(ViewFollower):
             or changed.early is not UNSET
             or changed.status is not UNSET
             or changed.incarnation is not UNSET
+            or not nothing_of_safe(changed)
             or args.members is not None
             or args.table is not None
             or args.digest is not None
@@ -178,6 +180,7 @@ class SequencerTrace(ViewFollower):
             or changed.early is not UNSET
             or changed.status is not UNSET
             or changed.incarnation is not UNSET
+            or not nothing_of_safe(changed)
         ):
             return self._wrong_change(event, changes_of(me, new), outputs)
         if (
@@ -203,9 +206,10 @@ class SequencerTrace(ViewFollower):
             return lacking(event, "received, args.messages, args.view")
         reader = self.channels.forwards.get(received[:-1])
         if reader is None:
-            wanted = received[3:5] == self.plain and received[0] == "FORWARD"
+            called = self._forwarding(received)
+            wanted = received[3:5] == self.plain and received[0] == called
             if not (well_formed(received) and wanted):
-                return differs("received", ["FORWARD", "from", 0, *self.plain, 0], received)
+                return differs("received", [called, "from", 0, *self.plain, 0], received)
             reader = self.channels.forward(received[:-1])
             life = self.lives.get(reader.node, 0)
             if life > reader.life:
@@ -239,6 +243,17 @@ class SequencerTrace(ViewFollower):
             content = content_of(view, sender.code, place, args.crc)
             reader.append(STREAM_ROW(content, event.index, position, event.clock))
         return wrong
+
+
+def nothing_of_safe(changed: Changed) -> bool:
+    """Return whether nothing of safe delivery has changed."""
+    return (
+        changed.held is UNSET
+        and changed.released is UNSET
+        and changed.told is UNSET
+        and changed.heard is UNSET
+        and changed.announced is UNSET
+    )
 
 
 def intervals_changed(changed: Changed, old: Local, new: Local) -> bool:

@@ -16,6 +16,7 @@ from raincheck.impl.total import events as core_events
 from raincheck.impl.total.core import Repairs, Total
 from raincheck.model.machine.runs import Address as ModelAddress
 from raincheck.model.total import events as model_events
+from raincheck.model.total import field as field_model
 from raincheck.model.total import handlers as model
 from raincheck.model.total.events import Broadcast, Message
 
@@ -91,6 +92,8 @@ def event_of(event: Any) -> Any:
 
 def input_of(event: Any) -> Any:
     """Return the model's input for the core's event."""
+    if isinstance(event, core_events.Forget):
+        return field_model.Forget()
     kind = model_events.INPUTS[type(event).__name__]
     if isinstance(event, core_events.Send):
         return kind()
@@ -133,6 +136,8 @@ BINDING = Binding(
     ),
     make_core=make_core,
     events=vars(core_events),
+    field_inputs=field_model.INPUTS,
+    field_handlers=field_model.HANDLERS,
     switches={
         "view_tag": False,
         "tags": False,

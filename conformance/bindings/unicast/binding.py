@@ -126,7 +126,7 @@ def _seqnos(gaps: Gaps) -> tuple[int, ...]:
     return tuple(k for low, high in gaps for k in range(low, min(high, low + _MOST) + 1))
 
 
-BINDING = Binding(
+_SPEC = Binding(
     protocol="unicast",
     rules=model.Rules,
     local=model.Local,
@@ -169,6 +169,8 @@ BINDING = Binding(
         invariants=INVARIANTS,
     ),
 )
+BINDING = replace(_SPEC, merging=_SPEC.real)
+"""A connection is of two lives of processes, and knows no views: a merge makes no difference."""
 
 
 # ---------------------------------------------------------------------- traces of real processes

@@ -46,7 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "raincheck run merging",
         f"a group of {LEAST} to {MOST_MEMBERS} founders (default: {MEMBERS}) that is cut and "
         f"merges; --faults: {', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); "
-        f"--rate: messages per second and member (default: {RATE:g})",
+        f"--rate: messages per second and member (default: {RATE:g}); --delivery: as of the stack, "
+        f"but the uniform promises are not judged, which no partition keeps",
     )
     group.add_argument(
         "--on-merge", choices=POLICIES, default=POLICIES[0],
@@ -77,9 +78,11 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
         return ["merging", "--members", members, "--transport", self.args.transport]
 
     def more_options(self) -> list[str]:
-        """Return the policy."""
-        primary = ["--primary", self.settings.primary] if self.settings.primary else []
-        return ["--on-merge", self.settings.on_merge, *primary]
+        """Return the policy, the rule for what is primary, and the delivery."""
+        settings = self.settings
+        primary = ["--primary", settings.primary] if settings.primary else []
+        safe = ["--delivery", settings.delivery] if settings.delivery != "agreed" else []
+        return ["--on-merge", settings.on_merge, *primary, *safe]
 
     def plan(self, seed: int) -> Plan[Fault]:
         """Return the faults of the run of that seed."""
@@ -137,6 +140,7 @@ def settings_of(args: argparse.Namespace) -> MergingSettings:
         size=args.size,
         rate=rate,
         undo=args.undo,
+        delivery=args.delivery,
         on_merge=args.on_merge,
         primary=args.primary,
     )

@@ -14,6 +14,15 @@ from pathlib import Path
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
+from raincheck.conformance.deliveries.sides import (
+    compared,
+    compared_in_a_view,
+    compared_together,
+    lives_of,
+    two_orders,
+    two_sets,
+    two_views,
+)
 from raincheck.conformance.field.judged import TRACE, Judged, over_all
 from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
@@ -26,15 +35,6 @@ from .primaries import (
     two_primaries,
 )
 from .run import MergingRecord
-from .sides import (
-    compared,
-    compared_in_a_view,
-    compared_together,
-    lives_of,
-    two_orders,
-    two_sets,
-    two_views,
-)
 
 ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes

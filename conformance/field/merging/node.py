@@ -3,7 +3,7 @@
 In its log views are numbered by their ids, since two sides use the same numbers. Those of its
 protocols are traced that can be judged across a merge (`traced.py`). Beside the orders of all
 members it follows "part ..." (these endpoints are out of reach), "deaf ..." (these are not heard),
-and "calm".
+"calm", and "again" (send one more message).
 """
 
 import argparse
@@ -161,7 +161,9 @@ class MergingNode(Duties):
         return {"sent": self.sent, "highest": dict(self.highest), "unordered": {}}
 
     def obey(self, word: str, rest: Sequence[str]) -> None:
-        """Cut the network, or mend it."""
+        """Cut the network, or mend it; send once more."""
+        if word == "again":
+            self.start(self._send_again())
         if self.transport is None:
             return
         ends = [(host, int(port)) for host, _, port in (each.rpartition(":") for each in rest)]
@@ -172,6 +174,11 @@ class MergingNode(Duties):
                 self.transport.part(ends, sends=True)
             case "calm":
                 self.transport.calm()
+
+    async def _send_again(self) -> None:
+        """Send one more message behind the last one."""
+        await self.send(1)
+        tell("stopped", sent=self.sent)
 
 
 async def _run(args: argparse.Namespace) -> None:
@@ -189,9 +196,10 @@ async def _run(args: argparse.Namespace) -> None:
         run=args.run,
         seed=args.seed,
         on_merge=args.on_merge,
+        delivery=args.delivery,
         primary=args.primary or None,
         expected_votes=args.expected_votes if args.primary else None,
-        primary_timeout=PATIENCE,
+        primary_timeout=PATIENCE if args.primary else None,
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
         traces=args.traces,
         nodes=tuple(args.nodes.split(",")),

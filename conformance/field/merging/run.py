@@ -21,6 +21,8 @@ from .primaries import FOLDER
 
 FLAPS = 3
 """The times that a link goes down and up when it flaps."""
+ROUNDS = 5
+"""How often members send their last message anew, because sides have merged meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,8 @@ class MergingRun(ClusterRun):
         self.members = MergingMembers(self.home)
         self._draw = Random(f"sides {seed}")
         self._primary = bool(settings.primary)
+        self._last = 0
+        """The view in which all were one group when they last sent."""
 
     @staticmethod
     def _recorded(settings: Settings, seed: int) -> MergingRecord:
@@ -171,3 +175,25 @@ class MergingRun(ClusterRun):
         for member in self.members.running:
             member.tell("calm")
         await self._one_group("The last group")
+        self._last = self._view()
+
+    async def _arrived(self, what: str) -> None:
+        """Wait until everybody has everything, or the last message of a merged view.
+
+        A member that is missed late makes two sides once more, and what one of them sends last the
+        other one never has. So when sides have merged since all were one group, all send again.
+        """
+        for _ in range(ROUNDS):
+            await self._until(lambda: self._all_delivered() or self._has_moved(), what, self.MERGE)
+            if self._all_delivered():
+                return
+            self._last = self._view()
+            await self._stopped("again")
+        raise RunFailed(f"{what} failed {ROUNDS} times: the members do not stay in one view")
+
+    def _has_moved(self) -> bool:
+        """Whether all are in another view than the one in which they were told to stop."""
+        return self._is_settled() and self._view() != self._last
+
+    def _view(self) -> int:
+        return self.members.running[0].view

@@ -2,4 +2,7 @@
 
 from typing import Final
 
-TRACED: Final = ("merge2", "gms", "flush", "stable", "state_transfer")
+TRACED: Final = (
+    *("sequencer", "merge2", "gms", "flush", "stable", "state_transfer"),
+    *("nakack", "unicast"),
+)

@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--life", type=int, default=0, help="how many processes of that name there were before")
     add("--ring", required=True, help="the ring's name")
-    add("--founders", default="", metavar="NAME@HOST:PORT,...", help="found the ring with these")
+    add("--founders", default="", metavar="NAME@HOST:PORT,...", help="the ring's members=")
     add("--join", default="", metavar="HOST:PORT,...", help="join the ring of these")
     add("--state", type=Path, required=True, metavar="FILE", help="where it keeps its state")
     add("--resource", required=True, metavar="HOST:PORT", help="what the lock protects")
@@ -56,13 +56,12 @@ def repairs(text: str) -> Repairs:
 
 def settings(args: argparse.Namespace, duties: RingDuties) -> FieldSettings:
     """Return the ring's settings that the command line asks for."""
-    kept = args.state.exists()
     return FieldSettings(
         ring=args.ring,
         name=args.name,
         incarnation=args.incarnation,
         bind=args.bind,
-        founders=[] if kept else [each for each in args.founders.split(",") if each],
+        members=[each for each in args.founders.split(",") if each],
         join=[each for each in args.join.split(",") if each],
         config=TIMES,
         state_file=args.state,

@@ -15,7 +15,7 @@ from raincheck.conformance.field.stack.faults import KINDS, Fault, make_plan
 from raincheck.conformance.field.stack.members import MODULE
 from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
-from raincheck.impl.stack.config import DELIVERIES
+from raincheck.impl.stack.config import DELIVERIES, ORDERS, REPAIRS, STABILITIES
 
 HEAVY = ("unicast", "nakack")
 """Layers that are traced only on request."""
@@ -27,14 +27,35 @@ AUDIT = (
 )
 """The options of the runs that an audit makes."""
 FULL = {
+    "gossip": (
+        *("--members", "4", "--seconds", "4", "--stability", "gossip", "--repair", "gossip"),
+        *("--trace", "nakack"),
+        *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
+    ),
     "safe": (
         *("--members", "4", "--seconds", "4", "--delivery", "safe"),
         *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
-    )
+    ),
+    "total": (
+        *("--members", "4", "--seconds", "4", "--order", "total"),
+        *("--faults", "crash,requester,participant,joiner,state,loss,duplicate,delay,reorder"),
+    ),
 }
 """The options of those that it makes in its larger tiers alone, by name."""
-UNTRACED = frozenset({"safe"})
-"""Those of them that judge themselves what their members delivered, without SEQUENCER's traces."""
+QUICK = {
+    "total": (
+        *("--members", "3", "--seconds", "2", "--rate", "1000", "--order", "total"),
+        *("--faults", "crash,loss", "--runs", "1"),
+    )
+}
+"""The same in its quick tier."""
+USUAL = {
+    "repair": REPAIRS[0],
+    "stability": STABILITIES[0],
+    "order": ORDERS[0],
+    "delivery": DELIVERIES[0],
+}
+"""What a group has if nothing is said."""
 LARGEST = 50_000
 """The largest `--size` in bytes: such a message must fit into one datagram."""
 LARGE, MOST_BYTES = 150_000, 100_000_000
@@ -54,11 +75,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"bytes of each hundredth message, sent in fragments (default: {LARGE}); 0: none",
     )  # fmt: skip
     stack.add_argument(
+        "--order",
+        default="sequencer",
+        choices=ORDERS,
+        help="the protocol that orders messages, and is traced (default: sequencer)",
+    )
+    stack.add_argument(
         "--delivery",
         default="agreed",
         choices=DELIVERIES,
         help="when messages are delivered (default: agreed); with safe the uniform promises are "
-        "judged, by the delivery logs, and SEQUENCER is not traced",
+        "judged, too",
+    )
+    stack.add_argument(
+        "--stability",
+        default=STABILITIES[0],
+        choices=STABILITIES,
+        help=f"how members learn what all have delivered (default: {STABILITIES[0]}); with gossip "
+        "PBCAST is traced in place of STABLE",
+    )
+    stack.add_argument(
+        "--repair",
+        default=REPAIRS[0],
+        choices=REPAIRS,
+        help=f"how members get what they lack (default: {REPAIRS[0]}); gossip needs "
+        "--stability gossip",
     )
     stack.add_argument(
         "--trace", default="", metavar="LAYER,...",
@@ -86,8 +127,9 @@ class ClusterCampaign(GroupCampaign[ClusterJudged, Settings, Fault]):
     def more_options(self) -> list[str]:
         """Return the layers that are traced on request."""
         more = ["--trace", self.args.trace] if self.args.trace else []
-        if self.args.delivery != "agreed":
-            more = ["--delivery", self.args.delivery, *more]
+        for option, usual in USUAL.items():
+            if (value := getattr(self.args, option)) != usual:
+                more = [f"--{option}", value, *more]
         return more if self.args.large == LARGE else ["--large", str(self.args.large), *more]
 
     def plan(self, seed: int) -> Plan[Fault]:
@@ -134,6 +176,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
         raise UsageError(
             f"--large is {args.large}: choose from {args.size} (--size) to {MOST_BYTES}, or 0."
         )
+    if args.repair == "gossip" and args.stability != "gossip":
+        raise UsageError("--repair gossip needs --stability gossip: the same gossips do both.")
+    if args.order == "total" and args.delivery != "agreed":
+        raise UsageError("--order total is for agreed delivery: leave out --delivery.")
     check_counts(args, rate, "no limit", LARGEST)
     return Settings(
         members=members,
@@ -148,7 +194,10 @@ def settings_of(args: argparse.Namespace) -> Settings:
         batch=8 if rate else 256,
         group=_group(args.seed),
         undo=args.undo,
+        order=args.order,
         delivery=args.delivery,
+        stability=args.stability,
+        repair=args.repair,
         trace=_layers(args.trace),
     )
 

@@ -39,7 +39,9 @@ OF_LOGS: Mapping[str, str] = {
     "uniform_total_order": "UniformTotalOrder",
     "uniform_agreement": "UniformAgreement",
 }
-"""With safe delivery the delivery logs answer for what SEQUENCER's traces do otherwise."""
+"""Where SEQUENCER is not traced the delivery logs answer for what its traces do otherwise. With
+safe delivery they answer for the uniform promises beside its traces.
+"""
 FIRM = (
     TRACE,
     "TotalOrder",
@@ -86,9 +88,11 @@ class ClusterJudged(Judged[Record]):
         """Return the properties that have to hold, as far as they are judged."""
         left_out = {NEEDS_TWO} if self.checked else {NEEDS_TWO, *NEEDS_TRACES}
         names: Iterable[str] = FIRM
+        if self.record.by_logs:
+            left_out |= {"InView"}
         if self.record.safe:
             names = (*FIRM, *UNIFORM)
-            left_out |= {"InView"} if self.checked else {"InView", *UNIFORM}
+            left_out |= set() if self.checked else {*UNIFORM}
         return [name for name in names if name not in left_out or name in self.verdicts]
 
     @property
@@ -104,9 +108,16 @@ class ClusterJudged(Judged[Record]):
         }
 
 
+class TotalJudged(ClusterJudged):
+    """A run in which TOTAL orders messages."""
+
+    protocol = "total"
+
+
 def judge(record: Record, folder: Path, check: bool = True) -> ClusterJudged:
     """Check one run's traces and logs."""
-    judged = ClusterJudged(record, checked=check)
+    kind = ClusterJudged if record.order == "sequencer" else TotalJudged
+    judged = kind(record, checked=check)
     judged.begin()
     judged.views = max((member.view for member in record.lives), default=0)
     if any(member.wrong for member in record.lives):
@@ -114,7 +125,7 @@ def judge(record: Record, folder: Path, check: bool = True) -> ClusterJudged:
     _judge_logs(judged, folder)
     _judge_states(judged)
     if check:
-        judged.judge_traces(folder, only_shown=UNIFORM)
+        judged.judge_traces(folder, only_shown=() if record.safe else UNIFORM)
         _judge_by_logs_alone(judged, folder)
         verdict, reasons = judge_unordered((folder / FOLDER).glob(f"{record.run}.*.jsonl"))
         add(judged.verdicts, "Unordered", verdict)
@@ -136,21 +147,30 @@ def _judge_states(judged: ClusterJudged) -> None:
         add(judged.verdicts, "SameCut", HOLDS)
 
 
+def _answers(record: Record) -> Mapping[str, str]:
+    """Return the properties for which the logs of such a run answer, by the logs' words."""
+    return {
+        word: name
+        for word, name in OF_LOGS.items()
+        if (record.safe if name in UNIFORM else record.by_logs)
+    }
+
+
 def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
     """Judge the logs as a black box: order, agreement, views, nothing twice, nothing made up."""
     logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
     if not logs:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         return
-    found = check_deliveries(logs)
+    found, answers = check_deliveries(logs), _answers(judged.record)
     if judged.record.safe and not found.facts.safe:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
         judged.reasons.append("the delivery logs do not say that the group has safe delivery")
     for promise in found.properties:
         add(judged.verdicts, "Logs", promise.verdict)
-        if judged.record.safe and promise.name in OF_LOGS:
-            add(judged.verdicts, OF_LOGS[promise.name], promise.verdict)
-            judged.judged[OF_LOGS[promise.name]] = promise.judged
+        if promise.name in answers:
+            add(judged.verdicts, answers[promise.name], promise.verdict)
+            judged.judged.setdefault(answers[promise.name], promise.judged)
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
@@ -261,11 +281,12 @@ def results(runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, .
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     every = [judged.verdicts for judged in runs]
     safe = any(judged.record.safe for judged in runs)
+    protocol = runs[0].protocol if runs else ClusterJudged.protocol
     for name in (*FIRM, *UNIFORM) if safe else FIRM:
         if (worst := over_all(runs, name)) is not None:
             verdict, figures = worst
             name = ": ".join((SAFE, name)) if safe else name
-            found.append(Result(name, ClusterJudged.protocol, verdict, HOLDS, figures))
+            found.append(Result(name, protocol, verdict, HOLDS, figures))
     for name in () if safe else UNIFORM:
         counts = counted(every, name)
         if not counts:
@@ -279,5 +300,5 @@ def results(runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, .
             "seeds_violated": seeds,
             "witness": next((j.witnesses[name] for j in runs if name in j.witnesses), None),
         }
-        found.append(Result(name, ClusterJudged.protocol, NOT_PROMISED, NOT_PROMISED, figures))
+        found.append(Result(name, protocol, NOT_PROMISED, NOT_PROMISED, figures))
     return tuple(found)

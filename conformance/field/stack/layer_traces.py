@@ -20,6 +20,12 @@ TRACED: Final = ("stable", "gms", "flush", "state_transfer", "frag")
 """The other layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
 
 
+def of_stability(layers: Collection[str], stability: str) -> tuple[str, ...]:
+    """Return the layers of a group with that kind of stability: PBCAST is in STABLE's place."""
+    swapped = {"stable": "pbcast"} if stability == "gossip" else {}
+    return tuple(swapped.get(layer, layer) for layer in layers)
+
+
 def traced(
     stack: Stack,
     protocol: str,

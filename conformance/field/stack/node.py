@@ -25,13 +25,13 @@ from raincheck.impl.recording.core import Recorder
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
-from raincheck.impl.stack.config import DELIVERIES, StackConfig
+from raincheck.impl.stack.config import DELIVERIES, ORDERS, REPAIRS, STABILITIES, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
-from .layer_traces import SEQUENCER, TRACED, traced
+from .layer_traces import SEQUENCER, TRACED, of_stability, traced
 from .load import Node
 from .state import Everything
 from .talk import Talk
@@ -71,7 +71,13 @@ class TracedConfig(ChannelConfig):
             self.writers.append(writer)
             merges = self._protocols().on_merge != "leave"
             recorder = sequencer_recorder(
-                self.run, address, self.nodes, writer, self.traced, merges=merges
+                self.run,
+                address,
+                self.nodes,
+                writer,
+                self.traced,
+                merges=merges,
+                delivery=self._protocols().delivery,
             )
         config = await self.stack_config(transport)
         seed = self.seed or 0
@@ -128,7 +134,10 @@ def parser(module: str = "raincheck.conformance.field.stack.node") -> argparse.A
     add("--deliveries", type=Path, required=True, metavar="DIR")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
     add("--large", type=int, default=0, help="bytes of each hundredth message; 0: as the others")
+    add("--order", choices=ORDERS, default="sequencer", help="the protocol that orders messages")
     add("--delivery", choices=DELIVERIES, default="agreed", help="when messages are delivered")
+    add("--stability", choices=STABILITIES, default=STABILITIES[0], help="what collects messages")
+    add("--repair", choices=REPAIRS, default=REPAIRS[0], help="how members get what they lack")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     return options
@@ -164,7 +173,7 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         incarnation=args.incarnation,
         transport=args.transport,
         bind=args.bind,
-        group=args.group,
+        group=args.group if args.transport == "multicast" else None,
         initial_hosts=peers,
         timeout=args.join_timeout,
         leave_timeout=args.leave_timeout,
@@ -180,14 +189,17 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         get_state=everything.get_state,
         set_state=everything.set_state,
         on_call=talk.answer,
+        order=args.order,
         delivery=args.delivery,
+        stability=args.stability,
+        repair=args.repair,
     )
 
 
 def _traced(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the protocols that are traced; SEQUENCER's records cannot say what is held."""
-    first = (SEQUENCER,) if args.delivery == "agreed" else ()
-    return (*first, *TRACED, *(name for name in args.heavy.split(",") if name))
+    """Return the protocols that are traced."""
+    layers = of_stability(TRACED, args.stability)
+    return (args.order, *layers, *(name for name in args.heavy.split(",") if name))
 
 
 async def _run(args: argparse.Namespace) -> None:

@@ -24,8 +24,12 @@ class Settings(RunSettings):
     """Messages of each life of a member; 0: as many as `seconds` allow."""
     batch: int = 8
     group: str = "239.192.7.7:45588"
+    order: str = "sequencer"
+    """The protocol that orders messages, and is traced."""
     delivery: str = "agreed"
-    """With "safe" SEQUENCER is not traced, and the logs are judged by the uniform promises."""
+    """With "safe" the run is judged by the uniform promises, too."""
+    stability: str = "votes"
+    repair: str = "requests"
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 
@@ -36,8 +40,15 @@ class Record(RunRecord[Fault, Member]):
 
     survivors: list[Member] = field(default_factory=list)
     """The members at the end, which had delivered everything of each other."""
+    order: str = "sequencer"
+    """The protocol that orders messages."""
     safe: bool = False
     """Whether the group has safe delivery."""
+
+    @property
+    def by_logs(self) -> bool:
+        """Whether the logs answer for what SEQUENCER's traces say otherwise."""
+        return self.order != "sequencer"
 
     def collect(self, folder: Path) -> list[Member]:
         """Complete the delivery logs too: cut half-written lines, record who crashed."""

@@ -35,9 +35,11 @@ class ClusterRun(Run[Record, Member]):
     @staticmethod
     def _recorded(settings: Settings, seed: int) -> Record:
         """Return the record of the run of that seed, with its faults planned."""
-        safe = settings.delivery == "safe"
-        name = f"safe-{seed}" if safe else f"run-{seed}"
-        return Record(name, seed, make_plan(settings.kinds, seed), safe=safe)
+        safe, order = settings.delivery == "safe", settings.order
+        usual = "gossip" if settings.stability == "gossip" else "run"
+        kind = "safe" if safe else usual if order == "sequencer" else order
+        plan = make_plan(settings.kinds, seed)
+        return Record(f"{kind}-{seed}", seed, plan, order=order, safe=safe)
 
     # ------------------------------------------------------------------ beginning and end
 
@@ -82,7 +84,10 @@ class ClusterRun(Run[Record, Member]):
             "messages": settings.messages,
             "batch": settings.batch,
             "large": settings.large,
+            "order": settings.order,
             "delivery": settings.delivery,
+            "stability": settings.stability,
+            "repair": settings.repair,
             "heavy": ",".join(settings.trace),
             **shared_options(settings, record, folder),
         }

@@ -145,6 +145,11 @@ class Direct:
             for packet in packets:
                 if packet.clock > event.clock or packet.id in {sent.id for sent in event.sent}:
                     packet.clock = event.clock
+        for sent in event.sent:
+            if sent.id[0] == "ACK" and sent.to is not None:
+                self.world.acks[who, Address(*sent.to)][int(sent.id[-1])] = event.clock
+            elif sent.id[0] == "SAFE":
+                self.world.safes[who][int(sent.id[-1])] = event.clock
         for admit in self.world.answers.values():
             if admit.id in {sent.id for sent in event.sent}:
                 admit.clock = event.clock
@@ -200,6 +205,19 @@ class Direct:
                 if packet is None and self._trusted(sender, int(received[-1]), at):
                     self._invent(who, sender, received, args)
                 return sender, ""
+            case "ReceiveAck" | "ReceiveSafe":
+                if not received or args.from_ is None or args.position is None:
+                    return None, "no message is named"
+                sender, place = Address(str(received[1]), int(received[2])), int(received[-1])
+                safe = event.action == "ReceiveSafe"
+                said = (
+                    self.world.safes.setdefault(sender, {})
+                    if safe
+                    else self.world.acks.setdefault((sender, who), {})
+                )
+                if place not in said and self._might_have_said(sender, place, said):
+                    said[place] = 0
+                return (sender, place), ""
             case "Join":
                 if not received or args.view is None or not args.members:
                     return None, "no message is named"
@@ -219,6 +237,16 @@ class Direct:
     def _trusted(self, sender: Address, position: int, at: int) -> bool:
         """Whether a message that nobody recorded may have been sent after the records end."""
         if sender in self.complete or position != at + 1:
+            return False
+        self.unsure.append((sender, 0, "its sending is not recorded"))
+        return True
+
+    def _might_have_said(self, sender: Address, place: int, said: Mapping[int, int]) -> bool:
+        """Whether an ACK or SAFE that nobody recorded may have been sent after the records end.
+
+        Those that are recorded have a clock.
+        """
+        if sender in self.complete or any(each >= place for each, clock in said.items() if clock):
             return False
         self.unsure.append((sender, 0, "its sending is not recorded"))
         return True

@@ -9,11 +9,28 @@ Channels are between addresses, as in the trace: a process that comes back has n
 from dataclasses import dataclass, field
 from typing import Any
 
-from raincheck.conformance.trace.events import Args, Changed, Delivered, Event, MessageId, Sent
+from raincheck.conformance.trace.events import (
+    Args,
+    Changed,
+    Delivered,
+    Event,
+    MessageId,
+    Released,
+    Sent,
+)
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address, Run
 from raincheck.model.sequencer import handlers
-from raincheck.model.sequencer.handlers import Data, Deliver, Forward, JoinRsp, Local, Rules
+from raincheck.model.sequencer.handlers import (
+    Ack,
+    Data,
+    Deliver,
+    Forward,
+    JoinRsp,
+    Local,
+    Rules,
+    Safe,
+)
 
 Members = tuple[Address, ...]
 
@@ -69,6 +86,13 @@ class World:
         self.multicast: dict[Address, int] = {}
         self.answers: dict[Address, Admit] = {}
         self.lost: dict[Address, int] = {}
+        self.acks: dict[tuple[Address, Address], dict[int, int]] = {}
+        """From whom, and to which coordinator: the places that were acknowledged, with the clocks.
+        """
+        self.safes: dict[Address, dict[int, int]] = {}
+        """The places that each coordinator has announced, with the clocks."""
+        self.taken: dict[MessageId, set[int]] = {}
+        """The places that have arrived, by what names the messages and by who has them."""
 
     def found(self, members: Members, view: int = 1) -> None:
         """Let the founders start."""
@@ -148,13 +172,15 @@ class World:
                     raise NotEnabled("nothing is in the stream there")
                 packet = found
                 data = Data(packet.messages, packet.view)
-                answer = handlers.receive_data(self.rules, old, choice.node, data)
+                place = int(packet.id[-1])
+                answer = handlers.receive_data(self.rules, old, choice.node, data, place)
                 args, received, heard = _arguments(packet), packet.id, packet.clock
                 args.from_ = packet.messages.sender
                 args.position = int(packet.id[-1])
             case "InstallView":
                 number, members = choice
-                answer = handlers.install_view(self.rules, old, number, members)
+                place = here.positions.get(members[0], 0)
+                answer = handlers.install_view(self.rules, old, number, members, place)
                 args.view, args.members = number, members
                 crcs = [
                     here.early_crcs.get(f.messages)
@@ -165,10 +191,34 @@ class World:
                 admit = self.answers.get(who)
                 if admit is None:
                     raise NotEnabled("no JOIN_RSP is under way")
-                answer = handlers.join(self.rules, old, admit.view, admit.members, admit.table)
+                place = {(n, i): at for n, i, at in admit.digest}.get(admit.members[0], 0)
+                answer = handlers.join(
+                    self.rules, old, admit.view, admit.members, admit.table, place
+                )
                 args.view, args.members, args.digest = admit.view, admit.members, admit.digest
                 args.table = _flat(admit.table)
                 received, heard = admit.id, admit.clock
+            case "Acknowledge":
+                answer = handlers.acknowledge(self.rules, old, _received(here))
+            case "Announce":
+                answer = handlers.announce(self.rules, old, _received(here))
+            case "ReceiveAck" | "ReceiveSafe":
+                sender, place = choice
+                args.from_, args.position = sender, place
+                if action == "ReceiveAck":
+                    received = ("ACK", *sender, *who, place)
+                    known = self.acks.get((sender, who), {}).get(place)
+                    answer = handlers.receive_ack(self.rules, old, sender, place)
+                else:
+                    received = ("SAFE", *sender, place)
+                    known = self.safes.get(sender, {}).get(place)
+                    answer = handlers.receive_safe(self.rules, old, sender, place)
+                if known is None:
+                    raise NotEnabled("nobody has said that")
+                taken = self.taken.setdefault((*received[:-1], *who), set())
+                if any(before >= place for before in taken):
+                    raise NotEnabled("it has heard of that, or more, before")
+                heard = known
             case "Leave":
                 answer = handlers.leave(old)
             case "Stop":
@@ -187,15 +237,19 @@ class World:
             self.forwards[choice, who].pop(0)
         elif action == "ReceiveData":
             here.positions[choice] = here.positions.get(choice, 0) + packet.messages.size
+        elif action in ("ReceiveAck", "ReceiveSafe"):
+            taken.add(place)
         elif action == "Join":
             here.positions = {Address(n, i): at for n, i, at in self.answers.pop(who).digest}
         elif action in ("Stop", "Crash"):
             here.positions = {}
         sent, delivered = self._carry(who, here, old, answer.outputs, crcs)
         changed = _difference(old, here.me, old_positions, here.positions)
-        if delivered is not None:
+        if self.rules.delivery == "safe":
+            changed.released = _released(answer.outputs) or changed.released
+        elif delivered is not None:
             changed.delivered = delivered
-        if args.crc is None and received is not None and received[0] != "JOIN_RSP":
+        if action in ("ReceiveForward", "ReceiveData"):
             args.crc = packet.crc
         return Event(
             self.run,
@@ -233,6 +287,12 @@ class World:
             match output:
                 case Deliver(messages, view):
                     delivered = Delivered(view, _place(messages))
+                case Ack(to, place):
+                    self.acks.setdefault((who, to), {})[place] = here.clock
+                    sent.append(Sent(("ACK", *who, *to, place), to))
+                case Safe(place):
+                    self.safes.setdefault(who, {})[place] = here.clock
+                    sent.append(Sent(("SAFE", *who, place)))
                 case Data(messages, view):
                     at = self.multicast.get(who, 0)
                     packet = Packet(("DATA", *who, at + 1), messages, view, next(todo), here.clock)
@@ -257,6 +317,33 @@ class World:
                         self.answers[joiner] = admit
                         sent.append(Sent(name, joiner, view, None, None, _flat(table), digest))
         return sent, delivered
+
+
+def _received(here: Process) -> int:
+    """How much of its coordinator's stream it has received."""
+    return here.positions.get(here.me.members[0], 0) if here.me.members else 0
+
+
+def _released(outputs: tuple[handlers.Output, ...]) -> Released | None:
+    """What safe delivery has delivered, message by message, in runs that cannot be longer."""
+    singles = [
+        (each.messages.sender, seqno)
+        for each in outputs
+        if isinstance(each, Deliver)
+        for seqno in range(each.messages.first, each.messages.last + 1)
+    ]
+    if not singles:
+        return None
+    begins = [
+        at
+        for at, (sender, seqno) in enumerate(singles)
+        if not at or singles[at - 1] != (sender, seqno - 1)
+    ]
+    runs = tuple(
+        (*singles[at][0], singles[at][1], end - at)
+        for at, end in zip(begins, [*begins[1:], len(singles)], strict=True)
+    )
+    return Released(next(each.view for each in outputs if isinstance(each, Deliver)), runs)
 
 
 def last_of(packet: Packet) -> int:
@@ -300,6 +387,13 @@ def _difference(
         changed.received_table = _flat(new.received_table)
     if old.early != new.early:
         changed.early = tuple((f.view, *_place(f.messages)) for f in new.early)
+    if len(old.held) != len(new.held):
+        changed.held = len(new.held)
+    for name in ("told", "announced"):
+        if getattr(old, name) != getattr(new, name):
+            setattr(changed, name, getattr(new, name))
+    if old.heard != new.heard:
+        changed.heard = _flat(new.heard)
     moved = [
         (*who, after.get(who, 0))
         for who in sorted(set(before) | set(after))

@@ -66,6 +66,9 @@ def _choice(event: Event) -> Any:
         return (args.messages or ("", 0, 0, 1))[3]
     if event.action == "InstallView":
         return args.view, tuple(Address(*member) for member in args.members or ())
+    if event.action in ("ReceiveAck", "ReceiveSafe"):
+        assert received is not None
+        return Address(str(received[1]), int(received[2])), int(received[-1])
     if event.action in ("ReceiveData", "ReceiveForward"):
         assert received is not None
         return Address(str(received[1]), int(received[2]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from raincheck.conformance.trace.events import Address
@@ -27,6 +29,29 @@ class Installed(msgspec.Struct, frozen=True):
     members: tuple[Address, ...]
     index: int
     clock: int
+    by: Address | None = None
+    """Who decided it, in groups that merge."""
+
+    @property
+    def called(self) -> ViewId:
+        """Return the view's whole id."""
+        return self.view, self.by
+
+
+ViewId: TypeAlias = tuple[int, Address | None]
+"""A view's number and, in groups that merge, who decided it."""
+
+
+class Merged(msgspec.Struct, frozen=True):
+    """A merged view that this node has installed, and what it knew of its members from then on."""
+
+    called: ViewId
+    index: int
+    clock: int
+    table: tuple[tuple[str, int, int], ...]
+    """Of each of them the highest seqno that counts as delivered; who is not named has none."""
+    positions: tuple[tuple[str, int, int], ...]
+    """Of each of their streams the place behind which it reads on."""
 
 
 class Cut(msgspec.Struct, frozen=True):
@@ -58,6 +83,7 @@ class Summary(FileReport):
     views: list[Installed] = msgspec.field(default_factory=list)
     departures: list[Departure] = msgspec.field(default_factory=list)
     cuts: list[Cut] = msgspec.field(default_factory=list)
+    merged: list[Merged] = msgspec.field(default_factory=list)
     addresses: list[Address] = msgspec.field(default_factory=list)
     """The senders that the delivery rows count by."""
     view_starts: list[tuple[int, int]] = msgspec.field(default_factory=list)

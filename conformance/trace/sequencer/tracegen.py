@@ -131,6 +131,8 @@ class Walk:
             for (sender, receiver), channel in world.forwards.items():
                 if receiver == who and channel and not (latched and channel[0].view == me.view):
                     yield who, "ReceiveForward", sender, 0.7
+            if self.shape.rules.delivery == "safe":
+                yield from self._of_safe(who)
             if me.view < len(self.views) and self._heard_out(who):
                 yield who, "InstallView", (me.view + 1, self.views[me.view]), 0.8
             if self.leavers > 0:
@@ -143,6 +145,17 @@ class Walk:
             # FLUSH does not wait until all that a coordinator had multicast has come.
             soon = self.shape.synchronous and not self._alive(self.views[-1][0])
             yield None, "ViewChange", None, 0.3 if soon else 3
+
+    def _of_safe(self, who: Address) -> Iterator[tuple[Address, str, Any, float]]:
+        """What safe delivery offers: any acknowledgement, and any announcement, may come late."""
+        world = self.world
+        yield who, "Acknowledge", None, 0.6
+        yield who, "Announce", None, 0.6
+        for (sender, coordinator), places in world.acks.items():
+            if coordinator == who:
+                yield who, "ReceiveAck", (sender, self.random.choice([*places])), 0.6
+        for sender, places in world.safes.items():
+            yield who, "ReceiveSafe", (sender, max(places)), 0.6
 
     def _drained(self, who: Address) -> bool:
         return not self.shape.rules.drain_on_leave or self.world.drained(who)

@@ -1,0 +1,1 @@
+"""RING_START: how model and implementation name the same things."""

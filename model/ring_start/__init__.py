@@ -1,0 +1,1 @@
+"""RING_START: the model of its specification."""

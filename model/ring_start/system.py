@@ -1,0 +1,185 @@
+"""A whole RING_START system: the handlers of `handlers.py`, and processes that stop and forget.
+
+The twin of `Next` in `spec/RingStart.tla` and of the bounds in `spec/MCRingStart.tla`. Steps carry
+the names of the spec's actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.machine import Value
+from raincheck.model.machine.rows import with_
+from raincheck.model.machine.runs import Address
+
+from .events import Hear, Start
+from .handlers import ASKS, HANDLERS, Local, Rules, address_of, info_of, majority, names
+from .promises import invariants
+from .state import Constants, Done, State, constants_of, variables
+
+
+def machine(values: Mapping[str, Value]) -> RingStartSystem:
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
+    return RingStartSystem(constants_of(values))
+
+
+class RingStartSystem(Composed[State, Local]):
+    """The bounded instance as a machine for the explorer."""
+
+    name = "ring_start"
+    handlers = HANDLERS
+
+    def __init__(self, constants: Constants) -> None:
+        """Take the instance's constants."""
+        self.constants = constants
+        self.rules: Rules = constants.rules
+        self.nodes = constants.nodes
+        self.index = {n: i for i, n in enumerate(constants.nodes)}
+
+    @property
+    def invariants(self) -> Mapping[str, Callable[[State], bool]]:
+        """Return the spec's invariants, by name."""
+        return invariants(self.rules)
+
+    def variables(self, state: State) -> dict[str, Value]:
+        """Return the state in the variables of `RingStart.tla`."""
+        return variables(self.constants, state)
+
+    def local(self, state: State, node: str) -> Local:
+        """Return a node's local state."""
+        return state.locals[self.index[node]]
+
+    def initial(self) -> Iterator[State]:
+        """Yield the state in which nobody has been started."""
+        yield State(tuple(False for _ in self.nodes), tuple(self._begun(n, 0) for n in self.nodes))
+
+    def _begun(self, name: str, memory: int, stage: str = "asking") -> Local:
+        c = self.constants
+        found = name in (c.found_again if memory else c.found_first)
+        return Local(Address(name, memory), found, stage)
+
+    # ------------------------------------------------------------------ steps
+
+    def moves(self, state: State) -> Iterator[Move[State]]:
+        """Yield every enabled action, in the order of `MCNext`."""
+        for i, name in enumerate(self.nodes):
+            if state.up[i]:
+                yield from self._stopped(state, i, name)
+            else:
+                yield from self._start(state, i, name)
+                yield from self._lose(state, i, name)
+        for name in self.nodes:
+            for other in self.nodes:
+                yield from self._hear(state, name, other)
+
+    def _start(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
+        begun = state._replace(up=with_(state.up, i, True))
+        yield from self._right(begun, i, self.act(begun, name, Start(), (name,)))
+
+    def _hear(self, state: State, name: str, other: str) -> Iterator[Move[State]]:
+        i, j = self.index[name], self.index[other]
+        if state.up[i] and state.up[j]:
+            event = Hear(info_of(self.rules, state.locals[j]))
+            yield from self._right(state, i, self.act(state, name, event, (name, other)))
+
+    def _right(self, state: State, i: int, moves: Iterator[Move[State]]) -> Iterator[Move[State]]:
+        """Yield the moves unless the operator is wrong: somebody who is not asked remembers."""
+        before = state.locals[i]
+        for move in moves:
+            heard = self._answers(before, move.event)
+            after = move.target.locals[i]
+            asked = names(heard) | {before.me.node}
+            proposes = (
+                before.stage in ASKS
+                and after.ring
+                and all(info.ring != after.ring for info in heard)
+            )
+            partly = before.found and proposes and asked != self.rules.members
+            others = (me for me in state.locals if me.me.node not in asked)
+            if not (self.constants.operator_knows and partly) or all(
+                me.stage in ASKS for me in others
+            ):
+                yield move
+
+    @staticmethod
+    def _answers(me: Local, event: Start | Hear) -> list[Any]:
+        if isinstance(event, Start):
+            return []
+        name = event.info.sender.node
+        return [*(info for info in me.heard if info.sender.node != name), event.info]
+
+    def carried(
+        self,
+        state: State,
+        node: str,
+        local: Local,
+        outputs: tuple[Any, ...],  # noqa: ARG002
+    ) -> State | None:
+        """Return the state with the node's new local state, and what it has recorded and said."""
+        i = self.index[node]
+        founder = address_of(self.rules, local)
+        done = frozenset((Done(local.ring, founder),))
+        tried, spoken = state.tried, state.spoken
+        if founder in local.ring:
+            if local.ring != state.locals[i].ring:
+                tried |= done
+            if local.stage == "member":
+                spoken |= done
+        locals_ = with_(state.locals, i, local)
+        return state._replace(locals=locals_, tried=tried, spoken=spoken)
+
+    # ------------------------------------------------------------------ the environment
+
+    def _stopped(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
+        c, me = self.constants, state.locals[i]
+        if state.stops == c.max_stops:
+            return
+        member, has_file = me.stage == "member", name in c.files
+        down = state._replace(up=with_(state.up, i, False), stops=state.stops + 1)
+        kept = self._with(down, i, me._replace(heard=frozenset()))
+        left = self._anew(down, i, "left")
+        if name in c.crashers:
+            if has_file:
+                yield Move("Crash", (name,), kept)
+            elif self._lost(state) < c.max_lost and self._may_forget(state, name):
+                yield Move("Crash", (name,), self._anew(down, i, "asking"))
+        if name in c.closers and member and has_file:
+            yield Move("Close", (name,), kept if c.keeps_place else left)
+        if name in c.leavers and member and has_file:
+            yield Move("Leave", (name,), left)
+
+    def _lose(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
+        c = self.constants
+        if (
+            name in c.losers
+            and name in c.files
+            and state.locals[i].stage != "asking"
+            and self._lost(state) < c.max_lost
+            and self._may_forget(state, name)
+        ):
+            yield Move("Lose", (name,), self._anew(state, i, "asking"))
+
+    @staticmethod
+    def _with(state: State, i: int, me: Local) -> State:
+        return state._replace(locals=with_(state.locals, i, me))
+
+    def _anew(self, state: State, i: int, stage: str) -> State:
+        """Let the process be somebody else; what it said as a founder is gone with it."""
+        me = state.locals[i]
+        founder = address_of(self.rules, me)
+        if founder in me.ring:
+            state = state._replace(gone=state.gone | {Done(me.ring, founder)})
+        name, life = me.me
+        return self._with(state, i, self._begun(name, life + 1, stage))
+
+    @staticmethod
+    def _lost(state: State) -> int:
+        return sum(me.me.incarnation for me in state.locals)
+
+    def _may_forget(self, state: State, name: str) -> bool:
+        """Whether a majority would still have its memory, or be back."""
+        lost = {me.me.node for me in state.locals if me.me.incarnation and me.stage == "asking"}
+        keep = self.rules.members - lost - {name}
+        return not self.constants.majority_keeps or majority(self.rules, keep)

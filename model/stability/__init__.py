@@ -1,0 +1,1 @@
+"""The service of STABLE and PBCAST: what members have delivered, and what they forget of it."""

@@ -1,0 +1,50 @@
+---------------------------- MODULE MCRingStart ----------------------------
+(***************************************************************************)
+(* RingStart, made finite: who may do what, and how often.                 *)
+(* The cases, with what must hold of each: cases/ring_start.toml.          *)
+(***************************************************************************)
+EXTENDS RingStart
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "e"; the earlier letter is the smaller name
+    Crashers,         \* the nodes that may crash
+    Closers,          \* the nodes that may be closed
+    Leavers,          \* the nodes that may leave
+    Losers,           \* the nodes whose files may be lost
+    MaxStops,         \* how often processes stop, all together
+    MaxLost           \* how often memories are lost, all together
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d", "e">>, Is)
+
+RECURSIVE Sum(_)
+Sum(nodes) ==
+    IF nodes = {} THEN 0
+    ELSE LET n == CHOOSE n \in nodes : TRUE IN memory[n] + Sum(nodes \ {n})
+
+MayStop == stops < MaxStops
+
+MCCrash(n) ==
+    /\ n \in Crashers /\ MayStop
+    /\ n \in Files \/ Sum(Node) < MaxLost
+    /\ Crash(n)
+
+MCClose(n) == n \in Closers /\ MayStop /\ Close(n)
+
+MCLeave(n) == n \in Leavers /\ MayStop /\ Leave(n)
+
+MCLose(n) == n \in Losers /\ Sum(Node) < MaxLost /\ Lose(n)
+
+MCNext ==
+    \/ \E n \in Node : Start(n) \/ MCCrash(n) \/ MCClose(n) \/ MCLeave(n) \/ MCLose(n)
+    \/ \E n, p \in Node : Hear(n, p)
+
+MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+
+-----------------------------------------------------------------------------
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
+
+CrashersExercise == stops > 0
+LeaversExercise == \E n \in Leavers : stage[n] = "left"
+LosersExercise == \E n \in Losers : memory[n] > 0
+
+=============================================================================
