@@ -53,6 +53,7 @@ CONSTANTS
     LastPrimary,       \* the majority is one of the last primary view; FALSE: of the first one
     TwoRounds,         \* P5: an attempt first; FALSE: whoever decides is primary
     Remembers,         \* P5: a majority of what was attempted is needed, too
+    FromFormed,        \* a history goes on only from a primary view that a member knows as formed
     Resolves,          \* P6
     Tie,               \* P4: half of the votes is enough for the side of the "lowest" address, for
                        \* any "half", or for "none"
@@ -182,9 +183,13 @@ Counts(s, infos, there) ==
                    ELSE {a \in Members(s) : \E b \in there : a[1] = b[1]}
     IN  HasMajority(s, counted, present, Tie)
 
-\* P3 to P5. The view goes on.
+\* P3 to P5. The view goes on. Decided: not from attempts alone. The texts begin with a primary view
+\* that all know as formed; here it is only attempted, and one that nobody can have formed may be
+\* refuted by a member here and go on elsewhere. What keeps the two apart later is a majority of the
+\* last view that is known as formed, and in the beginning there is none.
 Continues(infos, there) ==
-    Base(infos) # {} /\ \A s \in Base(infos) : Counts(s, infos, there)
+    /\ FromFormed => Known(infos) # {}
+    /\ Base(infos) # {} /\ \A s \in Base(infos) : Counts(s, infos, there)
 
 Total(infos) == Sum(Votes(infos), {i.from : i \in infos})
 
@@ -396,8 +401,8 @@ NeverFormed(s, there) ==
     \/ \E a \in Members(s) \cap there : [session |-> s, by |-> a] \notin tried
     \/ Members(s) \subseteq there /\ s \notin Sessions
 
-\* A view that stays becomes primary if it has a majority of the last primary view of which its
-\* members know, and of what they have attempted since, unless nobody can have formed that; or if
+\* A view that stays becomes primary if its members know of a primary view, and it has a majority of
+\* the last one and of what they have attempted since, unless nobody can have formed that; or if
 \* nobody in it remembers a primary view, and it has all votes (P2 to P6).
 GoesOn ==
     \A n \in Node : up[n] /\ stage[n] = "refused" /\ AllRefused(n) =>
@@ -406,7 +411,7 @@ GoesOn ==
             since == {s \in UNION {attempts[a[1]] : a \in there} :
                         s.number > Number(known) /\ ~NeverFormed(s, there)}
             base  == (IF known = {} THEN {} ELSE {Latest(known)}) \cup since
-        IN  /\ ~(base # {} /\ \A s \in base : Majority(s, there))
+        IN  /\ ~(known # {} /\ \A s \in base : Majority(s, there))
             /\ ~(/\ known = {}
                  /\ \A a \in there : votes[a[1]] = FirstVotes(a[1])
                  /\ Sum(votes, {a[1] : a \in there}) = Expected)

@@ -27,6 +27,8 @@ class Repairs:
     """A view is attempted by all its members before it is primary."""
     remembers: bool = True
     """A majority of what was attempted is needed, too."""
+    from_formed: bool = True
+    """A history goes on only from a primary view that a member knows as formed."""
     resolves: bool = True
     """An attempt that nobody has formed is forgotten."""
     tie: str = "lowest"
@@ -65,7 +67,8 @@ def decide(view: ViewId, infos: Collection[Info], expected: int, repairs: Repair
     base = {last} if last else set()
     if repairs.remembers:
         base |= since
-    continues = bool(base) and all(_counts(each, infos, repairs) for each in base)
+    from_formed = last is not None or not repairs.from_formed
+    continues = from_formed and bool(base) and all(_counts(each, infos, repairs) for each in base)
     full = any(len(info.attempts & since) >= MOST for info in infos)
     if full or not (continues or _founds(infos, last, expected, repairs)):
         return Decision(None, last, since)

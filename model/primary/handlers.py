@@ -40,6 +40,7 @@ class Rules:
     last_primary: bool = True
     two_rounds: bool = True
     remembers: bool = True
+    from_formed: bool = True
     resolves: bool = True
     tie: str = "lowest"
     lives: bool = True
@@ -154,6 +155,8 @@ class Asked(NamedTuple):
     def continues(self) -> bool:
         """Tell whether the view goes on from the last primary view (P3 to P5)."""
         base = self.base
+        if self.rules.from_formed and not self.known:
+            return False
         return bool(base) and all(map(self.counts, base))
 
     @property

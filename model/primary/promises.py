@@ -127,7 +127,7 @@ def _deserves(
     }
     newest = latest(known)
     base = since if newest is None else since | {newest}
-    if base and all(has_majority(session.votes, there) for session in base):
+    if known and all(has_majority(session.votes, there) for session in base):
         return True
     first = all(me.votes == _first_votes(constants, me.me.node) for me in members)
     all_votes = sum(me.votes for me in members) == constants.rules.expected

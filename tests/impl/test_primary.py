@@ -120,6 +120,16 @@ def test_the_chain_breaks_without_a_rule(undone: dict[str, object]) -> None:
     assert found - {""}
 
 
+@pytest.mark.parametrize("from_formed", [True, False])
+def test_a_history_does_not_go_on_from_what_was_only_attempted(from_formed: bool) -> None:
+    processes = Processes("abc", 0, Repairs(from_formed=from_formed))
+    processes.view("abc", deciding="abc", forming="")
+    processes.view("ab", deciding="a", forming="")
+    assert (processes.cores["a"].stage == "refused") is from_formed
+    processes.view("abc", "abc", "abc")
+    assert all(core.primary for core in processes.cores.values())
+
+
 def test_the_side_with_the_majority_goes_on_and_the_other_comes_back() -> None:
     processes = Processes("abc", 0)
     processes.view("abc", "abc", "abc")

@@ -24,7 +24,8 @@ from raincheck.model.primary.events import (
     ViewId,
 )
 from raincheck.model.primary.handlers import HANDLERS, Local, Rules
-from raincheck.model.primary.system import machine
+from raincheck.model.primary.state import State
+from raincheck.model.primary.system import PrimarySystem, machine
 
 RULES = Rules()
 A, B, C, B2 = Address("a", 0), Address("b", 0), Address("c", 0), Address("b", 1)
@@ -131,6 +132,60 @@ def test_what_may_have_been_formed_elsewhere_needs_a_majority_too() -> None:
     assert PAIR not in me.attempts
     # c has learned that it was formed
     assert decided(info(B, last=ALL, attempts=tried), info(C, last=PAIR)).attempts == NOTHING
+
+
+def played(system: PrimarySystem, steps: str, first: State | None = None) -> State:
+    """The state after these steps, each one of the few that are enabled; upper case is a view."""
+    state = first or next(iter(system.initial()))
+    for step in steps.split():
+        action, nodes = ("NewView", step.lower()) if step.isupper() else step.split(":")
+        if action == "NewView":
+            members = frozenset(Address(name, 0) for name in nodes)
+            moves = [m for m in system.moves(state) if m.target.due.members == members]
+            (state,) = (move.target for move in moves)
+            action = "InstallView"
+        for name in nodes:
+            (state,) = (
+                move.target
+                for move in system.moves(state)
+                if (move.action, move.args) == (action, (name,))
+            )
+    return state
+
+
+def test_two_sides_go_on_from_what_was_only_attempted() -> None:
+    """PRI-F12: d refutes the first attempt for a, which goes on with d; b and c go on from it."""
+    system = machine(CASES["primary-from-formed-undone"].constants)
+    run = "ABCD Decide:abc AB Decide:a AD Decide:ad Form:ad BC Decide:bc Form:bc"
+    state = played(system, run)
+    broken = {name for name, holds in system.invariants.items() if not holds(state)}
+    assert broken == {"OneChain", "OneActive"}
+
+    system = machine(CASES["primary-from-formed-repaired"].constants)
+    state = played(system, "ABCD Decide:abc AB Decide:a AD Decide:ad BC Decide:bc")
+    assert [me.stage for me in state.locals] == ["refused"] * 4
+
+
+def test_a_history_begun_beside_a_known_one_and_left_by_some_gives_two_histories() -> None:
+    """PRI-F13: d founds by an operator's word; a alone keeps to that, and b and c forget it."""
+    constants = machine(CASES["primary-four"].constants).constants
+    views = frozenset(map(frozenset, ("abcd", "acde", "e", "ae", "ce", "ac", "cd", "bc", "ab")))
+    changes: dict[str, Any] = {
+        **{"nodes": tuple("abcde"), "groups": views, "max_views": 12, "together": False},
+        **{"heavy": frozenset("abc"), "heavy_votes": 2, "found_first": frozenset("d")},
+        "rules": dataclasses.replace(constants.rules, expected=13),
+    }
+    system = PrimarySystem(dataclasses.replace(constants, **changes))
+    first = next(iter(system.initial()))
+    e = first.locals[-1]._replace(votes=6)
+    first = first._replace(locals=(*first.locals[:-1], e))
+    run = (
+        "ABCD Decide:abcd Form:abcd ACDE Decide:acd E Decide:e ABCD Decide:ac AE Decide:ae"
+        " CE Decide:ce AC Decide:a CD Decide:cd BC Decide:bc Form:c AB Decide:ab Form:ab"
+    )
+    state = played(system, run, first)
+    broken = {name for name, holds in system.invariants.items() if not holds(state)}
+    assert broken == {"OneHistory"}
 
 
 def test_an_operator_gives_up_a_history_that_cannot_go_on() -> None:

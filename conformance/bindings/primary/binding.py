@@ -59,6 +59,7 @@ _BINDING = Binding(
         "last_primary": False,
         "two_rounds": False,
         "remembers": False,
+        "from_formed": False,
         "resolves": False,
         "tie": "half",
         "lives": False,

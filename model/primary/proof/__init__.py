@@ -1,0 +1,1 @@
+"""PRIMARY proved for any number of members, votes and views."""
