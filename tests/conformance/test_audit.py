@@ -672,6 +672,8 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
             wanted = ("specification", "model", "code", "proofs")
         if record.name == "primary":  # no proof yet, and no field runs in the quick tier
             wanted = ("specification", "model", "code")
+        if record.name == "ring_start":  # no proof, and no traces
+            wanted = ("specification", "model", "code")
         if record.name in ("stability", "total_order"):  # services, which have no code
             wanted = ("specification", "model")
         assert record.links == wanted, record.name

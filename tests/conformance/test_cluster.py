@@ -611,9 +611,8 @@ def test_names_go_on_after_the_alphabet() -> None:
 def test_settings_follow_the_arguments() -> None:
     args = argparse.Namespace(
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
-            large=0,        rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
-        order="sequencer",
-        delivery="agreed",
+        large=0, rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
+        order="sequencer", delivery="agreed", stability="votes", repair="requests",
     )  # fmt: skip
 
     settings = settings_of(args)

@@ -67,7 +67,11 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         if mutant.of_spec:
             write_spec(mutant, spec_folder(), tmp_path)
             for name in mutant.cases:
-                assert CASES[name].expected == "holds", f"{mutant.name}: {name} is broken already"
+                kept = CASES[name].expected in (
+                    "holds",
+                    "not found",
+                )  # the latter where it is simulated
+                assert kept, f"{mutant.name}: {name} is broken already"
                 assert mutant.breaks in CASES[name].properties, mutant.name
         elif mutant.file:
             protocol = mutant.protocol
