@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -99,6 +100,8 @@ def command_of(plan: Plan, out: Path, *, reuse: bool = False) -> list[str]:
 def run_one(plan: Plan, out: Path, processes: Processes, *, reuse: bool) -> Step:
     """Run one step, and read what it has left."""
     command = command_of(plan, out, reuse=reuse)
+    if any((out / plan.name / name).exists() for name in (SUMMARY, INCOMPLETE)):
+        shutil.rmtree(out / plan.name)  # of an earlier audit or part
     started = time.monotonic()
     finished = processes.run([*command, "--quiet"], Path.cwd())
     (out / plan.name).mkdir(exist_ok=True)

@@ -495,6 +495,16 @@ def test_a_step_of_other_sources_is_done_again_when_an_audit_is_resumed(
 
 
 @pytest.mark.usefixtures("stood_in")
+def test_what_an_unfinished_step_had_left_is_gone_before_it_begins_again(broken_off: Path) -> None:
+    half = broken_off / "generate"
+    (half / "traces").mkdir(parents=True)
+    (half / "INCOMPLETE").touch()
+
+    assert audit.run(arguments(broken_off, resume=True), QUIET).verdict == HOLDS
+    assert not (half / "traces").exists()
+
+
+@pytest.mark.usefixtures("stood_in")
 @pytest.mark.parametrize(
     ("change", "why"),
     [

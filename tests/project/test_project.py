@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 
+from .ci_files import commands_of, installation_of, kept_by
 from .stranger import EXAMPLE, ROOT, WASTE, Call, break_core, break_spec, damage, done
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -99,21 +102,54 @@ def test_mutate_kills_all_and_finds_a_survivor(raincheck: Call, project: Path) -
     assert "survives: neither replay nor lockstep notices it" in raincheck("mutate", code=1)
 
 
-def test_audit_holds_on_one_page_and_finds_a_fault(raincheck: Call, project: Path) -> None:
-    said = raincheck("audit")
+def test_audit_holds_on_one_page_and_finds_a_fault(
+    raincheck: Call, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    ((program, *words),) = commands_of("github-actions.yml")
+    assert program == "raincheck"
+
+    said = raincheck(*words)
 
     assert re.search(r"property Agreement: holds", said)
-    (page,) = project.glob("runs/*-audit/report.html")
+    assert "::error" not in said
+    page = project / "runs" / "audit" / "report.html"
     assert "NobodyGuesses" in page.read_text()
     for stranger in ("FLUSH", "SEQUENCER", "Raincore"):
         assert stranger not in page.read_text()
-    summary = json.loads((page.parent / "summary.json").read_text())
-    assert summary["verdict"] == "holds"
+    assert json.loads((page.parent / "summary.json").read_text())["verdict"] == "holds"
+    for name in ("github-actions.yml", "gitlab-ci.yml"):
+        for pattern in kept_by(name):
+            assert list(project.glob(pattern.rstrip("/"))), pattern
 
     break_core(project)
 
     left_out = "check,mirror,damage,conform-spark"  # what does not depend on the core
-    assert "step generate: violated" in raincheck("audit", "--skip", left_out, code=1)
+    said = raincheck(*words, "--skip", left_out, code=1)
+    assert "step generate: violated" in said
+    assert re.search(r"^::error file=.+,line=\d+", said, re.MULTILINE)
+    findings = json.loads((page.parent / "results.sarif").read_text())
+    assert findings["runs"][0]["results"]
+
+
+def test_all_services_run_the_same_commands() -> None:
+    assert commands_of("github-actions.yml") == commands_of("gitlab-ci.yml")
+    for name in ("github-actions.yml", "gitlab-ci.yml", "Containerfile"):
+        assert "'raincheck[audit]'" in installation_of(name)
+
+
+def test_the_hook_of_pre_commit_checks_what_has_changed(raincheck: Call, project: Path) -> None:
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    program, *words = shlex.split(hook["entry"])
+    assert program == "raincheck"
+    assert re.search(hook["files"], "spec/TwoPhaseCommit.tla")
+    assert re.search(hook["files"], "raincheck.toml")
+    assert not re.search(hook["files"], "two_phase_commit/core.py")
+    raincheck(*words)
+
+    break_spec(project)
+
+    raincheck(*words, code=1)
 
 
 @pytest.mark.parametrize("verb", ["prove", "run"])
