@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from raincheck.conformance.campaigns.promises import Broken, Log, check, logs
+from raincheck.conformance.deliveries import sides
 from raincheck.conformance.deliveries.logs import Row, label_of
-from raincheck.conformance.deliveries.properties import NAMES, judged
+from raincheck.conformance.deliveries.properties import NAMES, Facts, Verdicts, judged
 from raincheck.conformance.deliveries.properties_local import answer
-from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 from raincheck.impl.messages import Address, Run, View, ViewId
 
 from .delivery_log import log, sent
@@ -305,7 +307,109 @@ _GROUPS: Final[dict[str, Shown]] = {
     ),
 }
 
+
+def _raised(call: Callable[[], object]) -> str:
+    """Return what the call raised, in its first line, or what it returned."""
+    try:
+        return getattr(call(), "name", "nothing raised")
+    except (AssertionError, KeyError) as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+def _whole(_: Path) -> Complaints:
+    """What verdicts on several properties are together, and which of them a test may rely on."""
+    kinds = {"h": HOLDS, "v": VIOLATED, "i": INCONCLUSIVE}
+    said = []
+    for word in ("h", "hi", "hiv", "i", "hh"):
+        found = [Promise(f"{kind}{at}", kinds[kind]) for at, kind in enumerate(word)]
+        verdicts = Verdicts(facts=Facts(), properties=found, problems=[])
+        said += [
+            f"{word}: {verdicts.verdict}",
+            _raised(verdicts.assert_holds),
+            _raised(partial(verdicts.assert_holds, "h0")),
+            _raised(verdicts.assert_not_violated),
+            _raised(partial(verdicts.__getitem__, "i1")),
+        ]
+    return said
+
+
+def _read_lives(_: Path) -> Complaints:
+    """Return what is read of the logs of members that have come together and taken a state."""
+    rows = [
+        *(Row("p", view=view, event="view") for view in (1, 3)),
+        Row("p", 1, 1, "p", "1"),
+        Row("p", 2, 3, "q", "1"),
+        Row("p", 3, 3, "q", "2"),
+        Row("q", 0, 0, "p", event="state"),
+        *(Row("q", view=view, event="view") for view in (2, 3)),
+        Row("q", 1, 3, "p", event="state"),
+        Row("q", 2, 3, "q", "2"),
+        Row("r", 1, 2, "r", "1"),
+        *(Row("r", view=view, event="view") for view in (1, 3)),
+        Row("r", 1, 3, "p", event="state"),
+        Row("s", 0, 0, "p", event="state"),
+        Row("s", view=4, event="view"),
+        Row("s", 1, 4, "s", "1"),
+        Row("s", 1, 5, "p", event="state"),
+    ]
+    lives = sides.lives_of(rows)
+    said = [
+        f"{who}: {life.views}, {sorted(life.given)}, "
+        + "; ".join(
+            f"{view}: {' '.join(f'{told.sender}{told.number}' for told in messages)}"
+            for view, messages in life.delivered.items()
+        )
+        for who, life in lives.items()
+    ]
+    return [*said, f"compared {sides.compared_together(lives)}", sides.two_sets(lives)]
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
+    "deliveries.properties": {
+        "verdicts as tests use them": Shown(
+            _whole,
+            (
+                "h: holds",
+                "nothing raised",
+                "nothing raised",
+                "nothing raised",
+                "KeyError: 'i1 was not judged; judged were h0'",
+                "hi: inconclusive",
+                "AssertionError: h0: holds, judged over ",
+                "nothing raised",
+                "nothing raised",
+                "i1",
+                "hiv: violated",
+                "AssertionError: h0: holds, judged over ",
+                "nothing raised",
+                "AssertionError: h0: holds, judged over ",
+                "i1",
+                "i: inconclusive",
+                "AssertionError: i0: inconclusive, judged over ",
+                "KeyError: 'h0 was not judged; judged were i0'",
+                "AssertionError: i0: inconclusive, judged over ",
+                "KeyError: 'i1 was not judged; judged were i0'",
+                "hh: holds",
+                "nothing raised",
+                "nothing raised",
+                "nothing raised",
+                "KeyError: 'i1 was not judged; judged were h0, h1'",
+            ),
+        ),
+    },
+    "deliveries.sides": {
+        "what is read of each life": Shown(
+            _read_lives,
+            (
+                "p: [1, 3], [], 1: p1; 3: q1 q2",
+                "q: [2, 3], [0, 2, 3], 3: q2",
+                "r: [1, 3], [1, 3], 2: r1",
+                "s: [4], [0, 4, 5], 4: s1",
+                "compared 1",
+                "",
+            ),
+        ),
+    },
     "deliveries.logs": {
         "what is the number of a view": Shown(
             lambda _: [repr(label_of(text)) for text in ("7", "x", "", 8, "1" * 18, "1" * 19, "²")],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,6 +84,17 @@ def _one_crashed(run: Run) -> None:
 def _nonsense_of_c(folder: Path) -> None:
     with (folder / "deliveries" / "r1.c.0.jsonl").open("a") as file:
         file.write("nonsense\n")
+
+
+def _state_of_b(folder: Path) -> None:
+    """Let c deliver one message, and take the rest in a state of b's."""
+    rows = [
+        {"view": 1, "position": 1, "sender": "a.0", "message": "1", "event": "deliver"},
+        {"view": 1, "position": 1, "sender": "b.0", "after": 4, "event": "state"},
+        {"position": 1, "event": "end"},
+    ]
+    text = "".join(json.dumps({"member": "c.0", **row}) + "\n" for row in rows)
+    (folder / "deliveries" / "r1.c.0.jsonl").write_text(text)
 
 
 def _owed(_: Path) -> Complaints:
@@ -300,6 +312,10 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "GapFree: holds",
                 "Validity: holds",
             ),
+        ),
+        "what a member has in the state that it took": Shown(
+            _verdicts(_logs_only, _state_of_b),
+            ("GapFree: holds", "Validity: holds", "SameCut: holds"),
         ),
         "the log of a member that crashed is cut": Shown(
             _verdicts(_one_crashed, _nonsense_of_c),

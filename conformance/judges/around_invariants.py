@@ -113,10 +113,12 @@ def _handed(provider: list[Any], *read: Said) -> Callable[[Path], Complaints]:
 # ----------------------------------------------------------------------------------- merge2
 
 
-def _half(left: Sequence[str]) -> list[Said]:
+def _half(left: Sequence[str], coordinators: Sequence[str] = ("a", "b")) -> list[Said]:
     """Return the notes of a merge that a has decided and b has not installed; who left it so."""
     whole = [each for each in WHOLE_MERGE if each[1] != "finishes" and each[:3] != ("b", "view", 4)]
     other = {"a": "b", "b": "a"}
+    at = next(at for at, each in enumerate(whole) if each[1] == "decided")
+    whole[at] = (*whole[at][:3], [whole[at][3][0], [*coordinators]])
     return [*whole, *((node, "left out", 9, [["a", 1], [other[node]]]) for node in left)]
 
 
@@ -226,6 +228,16 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "OneViewPerMerge: 1",
                 "MembersAreThere: 1",
                 "AllOrNothing: 2",
+                "FewMerges: 1",
+            ),
+        ),
+        "a merge in which a coordinator that is not of it installed nothing": Shown(
+            asked("merge2", _half(left=[], coordinators=["a"])),
+            (
+                "OneViewPerId: 3",
+                "OneViewPerMerge: 1",
+                "MembersAreThere: 1",
+                "AllOrNothing: 1",
                 "FewMerges: 1",
             ),
         ),
