@@ -27,7 +27,7 @@ audit: $(READY)
 	$(RUN) -m raincheck audit $(OPTIONS)
 
 test: $(READY)
-	$(RUN) -m pytest -q $(SPREAD) -m 'not slow' $(TESTS) $(OPTIONS)
+	$(RUN) -m pytest -q $(SPREAD) -m 'not slow' --durations=40 $(TESTS) $(OPTIONS)
 
 test-all: $(READY)
 	$(RUN) -m pytest -q $(SPREAD) $(TESTS) $(OPTIONS)

