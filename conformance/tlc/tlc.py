@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from raincheck.conformance.cases.case import Simulation
 from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
@@ -282,7 +283,7 @@ def _distinguished(run: _Run, asked: Configuration, result: TlcResult) -> TlcRes
 def _put(file: Path, target: Path) -> None:
     """Let a copy of the file appear at the target, whole."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}.draft")
+    draft = target.with_name(f".{target.name}.{uuid4().hex}")  # two cases may have one graph
     try:
         shutil.copyfile(file, draft)
         draft.replace(target)
