@@ -163,8 +163,12 @@ def test_a_state_asked_for_amid_the_load_is_judged_by_logs_and_layers(tmp_path: 
     (taken,) = [row for row in rows if row.get("event") == "state" and row["after"]]
     assert taken["position"] > 2
 
-    for amiss in (-1, 1):
-        other = [row | {"after": row["after"] + amiss} if row is taken else row for row in rows]
+    provider = tmp_path / "deliveries" / f"run-1.{taken['sender']}.jsonl"
+    last = max(json.loads(line).get("position", 0) for line in provider.read_text().splitlines())
+    assert taken["after"] < last, "the load was over when the state was taken"
+    # That of the beginning lacks what b has delivered; that of the end has what b delivers yet.
+    for after in (1, last):
+        other = [row | {"after": after} if row is taken else row for row in rows]
         path.write_text("".join(json.dumps(row) + "\n" for row in other))
         wrong = judge(record, tmp_path)
         assert wrong.verdicts["Logs"] == "violated"
