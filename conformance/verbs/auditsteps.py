@@ -153,7 +153,7 @@ def _made(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
     try:
         made: dict[str, Any] = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
         theirs: dict[str, str] = dict(made["sources"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{folder} does not say of which sources its evidence is: audit again."
         ) from error

@@ -89,6 +89,13 @@ class Ring(Connected[RingDriver]):
                 "founders= is members= now: give the same list of all members at each start, "
                 "also after a crash or a clean stop"
             )
+        given = dict[str, object](**settings)
+        for name in ("members", "join"):
+            if given.get(name) in ((), []):  # else it would found a ring alone
+                raise ConfigError(
+                    f"{name}= is empty; name the members, or leave it out for a ring of this "
+                    "process alone"
+                )
         return Ring.connecting(RingSettings(ring=ring, **settings))
 
     @staticmethod

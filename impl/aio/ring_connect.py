@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 from secrets import randbits, token_bytes
 from typing import Any, NamedTuple, TypedDict
@@ -131,20 +132,34 @@ class RingSettings:
         if self.name is not None:
             check_name(self.name)
         for setting in ("members", "join"):
-            if isinstance(getattr(self, setting), str):
-                raise ConfigError(
-                    f"{setting} is the text {getattr(self, setting)!r}; give a list of HOST:PORT"
-                )
+            given = getattr(self, setting)
+            kinds = str if setting == "members" else str | tuple
+            if isinstance(given, str):
+                raise ConfigError(f"{setting} is the text {given!r}; give a list of HOST:PORT")
+            if not (isinstance(given, list | tuple) and all(isinstance(x, kinds) for x in given)):
+                raise ConfigError(f"{setting} is {given!r}; give a list of HOST:PORT")
         if self.members and self.join:
             raise ConfigError(
                 "members= and join= exclude each other: one of the members finds the others by "
                 "members=, at each start; whoever else comes joins"
             )
+        for setting in ("found", "sync", "encrypt"):
+            if not isinstance(getattr(self, setting), bool):
+                raise ConfigError(
+                    f"{setting} is {getattr(self, setting)!r}; it must be True or False"
+                )
+        if self.state_file is not None and not (
+            isinstance(self.state_file, str | Path) and str(self.state_file) not in ("", ".")
+        ):
+            raise ConfigError(f"state_file is {self.state_file!r}; name a file, or leave it out")
         if self.found and not self.members:
             raise ConfigError("found=True is for one of members=; name them")
         for setting in ("timeout", "leave_timeout"):
-            if getattr(self, setting) <= 0:
-                raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
+            seconds = getattr(self, setting)
+            if isinstance(seconds, bool) or not (
+                isinstance(seconds, int | float) and 0 < seconds < inf
+            ):
+                raise ConfigError(f"{setting} is {seconds!r}; it must be above 0")
         if self.inbox < 0:
             raise ConfigError(f"inbox is {self.inbox}; it must be 0 (take no messages) or more")
         admission(self.admit)

@@ -530,6 +530,9 @@ def test_only_an_interrupted_audit_of_the_same_sources_and_tools_is_resumed(
     (broken_off / "identity.json").write_text(json.dumps(other))
     with pytest.raises(UsageError, match="with other tools"):
         audit.run(arguments(broken_off, resume=True), QUIET)
+    (broken_off / "identity.json").write_text("[" * 100_000)
+    with pytest.raises(UsageError, match="does not say of which sources"):
+        audit.run(arguments(broken_off, resume=True), QUIET)
     made["sources"]["raincheck/spec/Flush.tla"] = "another"
     (broken_off / "identity.json").write_text(json.dumps(made))
     with pytest.raises(UsageError, match=r"other sources \(raincheck/spec/Flush\.tla\)"):

@@ -311,3 +311,26 @@ def test_founders_is_refused_in_one_sentence() -> None:
     founders: dict[str, Any] = {"founders": ["a@127.0.0.1:7001"]}
     with pytest.raises(ConfigError, match="founders= is members= now: give the same list"):
         Ring.connect("locks", name="a", **founders)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"members": []}, "members= is empty; name the members"),
+        ({"join": ()}, "join= is empty; name the members"),
+        ({"members": None}, "members is None; give a list of HOST:PORT"),
+        ({"members": [5]}, r"members is \[5\]; give a list of HOST:PORT"),
+        ({"join": [None]}, r"join is \[None\]; give a list of HOST:PORT"),
+        ({"found": "no"}, "found is 'no'; it must be True or False"),
+        ({"sync": "x"}, "sync is 'x'; it must be True or False"),
+        ({"state_file": ""}, "state_file is ''; name a file, or leave it out"),
+        ({"state_file": 5}, "state_file is 5; name a file, or leave it out"),
+        ({"timeout": float("nan")}, "timeout is nan; it must be above 0"),
+        ({"leave_timeout": None}, "leave_timeout is None; it must be above 0"),
+    ],
+)
+def test_an_argument_of_another_kind_is_refused_where_it_is_given(
+    wrong: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        Ring.connect("locks", name="a", **wrong)
