@@ -27,7 +27,7 @@ def damaged_traces(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     wanted = [protocol(name).name for name in args.names] or sorted(there)
     wanted = [name for name in wanted if name in there]
     if not wanted:
-        raise Inconclusive("No protocol here offers a binding: its traces cannot be checked.")
+        raise Inconclusive("No protocol here has a binding that judges whole runs.")
     if args.dry_run:
         for name in wanted:
             ui.announce(f"{name}: {args.traces} good runs, each of them damaged once")

@@ -16,10 +16,11 @@ from raincheck.conformance.damage import suite
 from raincheck.conformance.damage.files import Files
 from raincheck.conformance.damage.kinds import altered
 from raincheck.conformance.damage.lies import LIES, Liar
-from raincheck.conformance.damage.outcome import result_of
+from raincheck.conformance.damage.outcome import judges_runs, result_of
 from raincheck.conformance.damage.raw import KINDS
 from raincheck.conformance.damage.second import BEHAVIOUR, INCOHERENT, NONE, OUTSIDE, Judge
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import offering
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.trace.generator import record_walk
 from raincheck.model.machine.composed import Composed
@@ -170,3 +171,11 @@ def test_the_verb_says_what_was_noticed(
 def test_a_wrong_call_is_refused(words: list[str], capsys: Capture) -> None:
     assert main(["mutate", *words]) == 3
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_only_a_protocol_that_promises_no_traces_is_left_out_of_the_suite() -> None:
+    there = {each.name: each for each in offering("binding")}
+    left_out = {name for name in there if not judges_runs(binding_of(name))}
+
+    assert left_out == {"ring_start"}
+    assert "traces" not in there["ring_start"].links

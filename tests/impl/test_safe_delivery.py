@@ -1,6 +1,5 @@
 """Safe delivery in the stack: whole groups in virtual time (docs/stack.md, "Safe delivery")."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,31 +9,22 @@ from raincheck.conformance.campaigns.stories import TROUBLES, campaign
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, ViewId
 from raincheck.impl.simulation.application import Application
-from raincheck.impl.simulation.group import Flight, Link, Simulator
+from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import DataHeader, ReceivedUpTo, SafeUpTo
 
+from .losing import CODEC, TRIP, LosingGroup
+
 SAFE = StackConfig(delivery="safe")
-CODEC = Codec("raincheck", 60_000)
 A, B, C = (Address(name, 0) for name in "abc")
 FIRST = ViewId(1, A)
-TRIP = 0.001
 
 
-class Group(Simulator):
-    """A group whose network loses what it is told to lose."""
+class Group(LosingGroup):
+    """One with safe delivery."""
 
     def __init__(self, *names: str, config: StackConfig = SAFE, **how: Any) -> None:
-        super().__init__(1, config=config, link=Link(delay=(TRIP, TRIP)), **how)
-        self.loses: Callable[[str, str, object], bool] = lambda _source, _to, _header: False
-        self.start(*names, founders=True)
-        self.run(0.1)
-
-    def _fly(self, flight: Flight) -> None:
-        header = CODEC.decode(flight.data).header
-        if not self.loses(flight.source, flight.to, header):
-            super()._fly(flight)
+        super().__init__(*names, config=config, **how)
 
     def delivered(self) -> list[int]:
         """How many messages each has delivered."""

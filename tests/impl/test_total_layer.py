@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -15,11 +14,10 @@ from raincheck.conformance.campaigns.promises import Broken, check, check_quiet,
 from raincheck.conformance.campaigns.stories import TROUBLES, Story, campaign
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Payloads, ViewId
-from raincheck.impl.simulation.group import Flight, Link, Simulator
+from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.total.core import Repairs
-from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
     CONTROL,
     FORWARDS,
@@ -30,26 +28,18 @@ from raincheck.impl.wire.headers import (
     UnicastHeader,
 )
 
+from .losing import CODEC, TRIP, LosingGroup
+
 TOTAL = StackConfig(order="total")
-CODEC = Codec("raincheck", 60_000)
 A, B, C = (Address(name, 0) for name in "abc")
 FIRST = ViewId(1, A)
-TRIP = 0.001
 
 
-class Group(Simulator):
-    """A group whose network loses what it is told to lose."""
+class Group(LosingGroup):
+    """One with TOTAL."""
 
     def __init__(self, *names: str, config: StackConfig = TOTAL, **how: Any) -> None:
-        super().__init__(1, config=config, link=Link(delay=(TRIP, TRIP)), **how)
-        self.loses: Callable[[str, str, Any], bool] = lambda _source, _to, _header: False
-        self.start(*names, founders=True)
-        self.run(0.1)
-
-    def _fly(self, flight: Flight) -> None:
-        header = CODEC.decode(flight.data).header
-        if not self.loses(flight.source, flight.to, header):
-            super()._fly(flight)
+        super().__init__(*names, config=config, **how)
 
     def core(self, name: str) -> Any:
         """TOTAL's core of that member."""
