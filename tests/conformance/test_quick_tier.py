@@ -25,6 +25,8 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "gms-return": "Restart is taken",
     "gms-transfer": "RequestTransfer is taken",
     "merge2-f6-repaired": "the largest graph of MERGE2 with its assumptions granted",
+    "nakack-f15-altered": "Corrupt is taken",
+    "nakack-f15-undone": "Forge is taken",
     "pbcast-f8-repaired": "Discard is taken",
     "pbcast-lost-two": "Lose is taken",
     "primary-pair": "Crash, Restart and SetVotes are taken",
