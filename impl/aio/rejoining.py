@@ -46,6 +46,10 @@ def next_life(config: ChannelConfig, stack: Stack, hosts: Sequence[Endpoint]) ->
         name=stack.address.node,
         incarnation=max(clock, stack.address.incarnation + 1),
         initial_hosts=tuple(dict.fromkeys((*hosts, *stack.endpoints))),
-        found=None if stack.config.primary is None else False,
-        stack=replace(config.stack, join_timeout=max(config.stack.join_timeout, config.timeout)),
+        found=None,
+        stack=replace(
+            config.stack,
+            found=False,
+            join_timeout=max(config.stack.join_timeout, config.timeout),
+        ),
     )
