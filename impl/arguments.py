@@ -92,6 +92,14 @@ def shown_value(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
+def without_effect(name: str, value: object, needed: str, what_to_do: str) -> str:
+    """Return the sentence about a setting that is given where nothing goes by it."""
+    return (
+        f"{name} is {shown_value(value)}, and only groups with {needed} go by it; {what_to_do}, "
+        f"or leave {name}= out"
+    )
+
+
 # ------------------------------------------------------------------ how kinds are made
 
 
@@ -212,9 +220,12 @@ INCARNATION = count(0, MOST >> 1)  # later lives of the name count on
 PLACE = Kind("give HOST:PORT", _is_place)
 """Where a process is: a text, or a pair of host and port. `parse_endpoint` reads it."""
 PLACES = several("give a list of HOST:PORT", _is_place)
-ENDPOINTS = several(
-    "give a list of pairs of host and port",
-    lambda each: isinstance(each, tuple) and _is_place(each),
+ENDPOINTS = Kind(
+    "give a tuple of pairs of host and port",
+    lambda value: (
+        isinstance(value, tuple)
+        and all(isinstance(each, tuple) and _is_place(each) for each in value)
+    ),
 )
 LISTED = several("give a list of HOST:PORT", _is_string)
 """The members of a ring, each as a text: some of these have names."""

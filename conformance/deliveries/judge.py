@@ -77,8 +77,9 @@ def _check(**arguments: object) -> None:
 
 
 def _listed(given: Iterable[str]) -> list[str]:
-    """Return what is iterable as a list; anything else as it is, which then is refused."""
-    return [*given] if isinstance(given, Iterable) else given
+    """Return what is iterable as a list; texts and anything else as they are, and then refused."""
+    several = isinstance(given, Iterable) and not isinstance(given, str | bytes | bytearray)
+    return [*given] if several else given  # type: ignore[return-value]
 
 
 def _excerpt(given: object) -> str:
@@ -115,7 +116,7 @@ class DeliveryLog:
 
     def installed(self, member: str, view: int | str, members: Iterable[str] = ()) -> None:
         """Note that a member installs a view, with its members if the log is to say so."""
-        listed = members if isinstance(members, str) else _listed(members)
+        listed = _listed(members)
         _check(member=member, view=view, members=listed)
         self._delivered[member] += 0
         self._note(member, "view", view=view, members=listed or None)

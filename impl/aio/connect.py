@@ -45,6 +45,7 @@ from raincheck.impl.sealing.keys import KeySource, keys_to_seal
 from raincheck.impl.stack.config import (
     DELIVERIES,
     MERGES,
+    MOST_VOTES,
     ORDERS,
     REPAIRS,
     STABILITIES,
@@ -224,10 +225,10 @@ class ChannelConfig:
     """Which side of a partition goes on: "majority", the one that has a majority of the last
     primary view; the others deliver nothing until they have merged with it. All members need the
     same. None: as in `stack`, where each side goes on for itself."""
-    expected_votes: Annotated[int, WHOLE] | None = None
+    expected_votes: Annotated[int, count(0, MOST_VOTES)] | None = None
     """With `primary` alone: how many votes all members have together; the first primary view needs
     them all. All members need the same."""
-    votes: Annotated[int, WHOLE] | None = None
+    votes: Annotated[int, count(0, MOST_VOTES)] | None = None
     """With `primary` alone: how many of them this member has. None: as in `stack`, where it is
     1."""
     tie_breaker: Annotated[bool, FLAG] | None = None

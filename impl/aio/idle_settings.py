@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from raincheck.impl.arguments import defaults_of, shown_value
+from raincheck.impl.arguments import defaults_of, shown_value, without_effect
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.stack.config import StackConfig
 
@@ -60,10 +60,7 @@ def _idle(config: Any, stack: StackConfig, recorded: bool) -> Iterator[str]:
         for name in OF_PRIMARY:
             value = getattr(config, name)
             if value is not None:
-                yield (
-                    f"{name} is {value!r}, and only groups with primary='majority' go by it; "
-                    f"give primary=, or leave {name}= out"
-                )
+                yield without_effect(name, value, "primary='majority'", "give primary=")
     for name in BESIDE:
         value, set_there = getattr(config, name), getattr(stack, name)
         if value is not None and set_there not in (value, defaults_of(StackConfig)[name]):
@@ -73,8 +70,8 @@ def _idle(config: Any, stack: StackConfig, recorded: bool) -> Iterator[str]:
             )
     if config.group is not None and config.transport != "multicast":
         yield (
-            f"group is {config.group!r}, and transport {config.transport!r} has no IP group; "
-            f"give transport='multicast', or leave group= out"
+            f"group is {shown_value(config.group)}, and transport {config.transport!r} has no IP "
+            f"group; give transport='multicast', or leave group= out"
         )
     if config.advertise is not None and config.transport == "multicast":
         yield "advertise= is for the transports udp and tcp, not for multicast; leave it out"

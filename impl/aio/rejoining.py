@@ -46,7 +46,7 @@ def next_life(config: ChannelConfig, stack: Stack, hosts: Sequence[Endpoint]) ->
         name=stack.address.node,
         incarnation=max(clock, stack.address.incarnation + 1),
         initial_hosts=tuple(dict.fromkeys((*hosts, *stack.endpoints))),
-        found=None,
+        found=None if stack.config.primary is None else False,
         stack=replace(
             config.stack,
             found=False,

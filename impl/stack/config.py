@@ -13,12 +13,12 @@ from raincheck.impl.arguments import (
     SECONDS,
     SECONDS_OR_0,
     TEXT,
-    WHOLE,
     check,
     check_settings,
     choice,
     count,
     defaults_of,
+    without_effect,
 )
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
@@ -108,9 +108,9 @@ class StackConfig:
     """Which side of a partition goes on: None, each for itself; "majority", the one whose view is
     primary, and nobody else delivers anything. All members need the same, and the same
     `expected_votes`; it needs an `on_merge` other than "leave"."""
-    expected_votes: Annotated[int, WHOLE] = 0
+    expected_votes: Annotated[int, count(0, MOST_VOTES)] = 0
     """With `primary`: how many votes there are altogether. The first primary view needs all."""
-    votes: Annotated[int, WHOLE] = 1
+    votes: Annotated[int, count(0, MOST_VOTES)] = 1
     """With `primary`: how many of them this member has."""
     tie_breaker: Annotated[bool, FLAG] = True
     """With `primary`: whether of two halves the one with the smallest address goes on, instead of
@@ -258,7 +258,8 @@ class StackConfig:
         ):
             if getattr(self, name) < self.max_bundle:
                 raise ConfigError(
-                    f"{name} must hold at least one bundle of {self.max_bundle} bytes"
+                    f"{name} is {getattr(self, name)}; it must hold at least one bundle of "
+                    f"{self.max_bundle} bytes"
                 )
         self._check_gossip()
         self._check_idle()
@@ -304,8 +305,7 @@ class StackConfig:
             usual = [defaults_of(StackConfig)[name], *(each.get(name) for each in PRESETS.values())]
             if value not in usual:
                 raise ConfigError(
-                    f"{name} is {value!r}, and only groups with {needed} go by it; give both in "
-                    f"one StackConfig, or leave {name}= out"
+                    without_effect(name, value, needed, "give both in one StackConfig")
                 )
 
     def _check_order(self) -> None:
@@ -335,12 +335,11 @@ class StackConfig:
 
     def _check_primary(self) -> None:
         if self.primary is None:
-            others = (self.expected_votes, self.votes, self.tie_breaker, self.found)
-            if others != (0, 1, True, False):
-                raise ConfigError(
-                    "expected_votes, votes, tie_breaker and found are for groups with "
-                    "primary='majority'"
-                )
+            for name in ("expected_votes", "votes", "tie_breaker", "found"):
+                if (value := getattr(self, name)) != defaults_of(StackConfig)[name]:
+                    raise ConfigError(
+                        without_effect(name, value, "primary='majority'", "give primary=")
+                    )
             return
         if not 1 <= self.expected_votes <= MOST_VOTES:
             raise ConfigError(
