@@ -95,9 +95,9 @@ class Sending(Connected[Driver]):
             self._put(payload)
             return
         content = as_bytes(payload)
-        if to is not None:
-            check_call("to", to, ADDRESS)
         if order == "total":
+            if to is not None:
+                check_call("to", to, ADDRESS)
             await self._send(content, to, timeout)
             return
         _check(order, to)

@@ -622,8 +622,8 @@ def test_who_has_left_comes_back_as_another_life_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"ring": ""}, "the ring's name is empty"),
-        ({"name": ".a"}, "name '.a' is not usable"),
+        ({"ring": ""}, "ring is ''; give a text that is not empty"),
+        ({"name": ".a"}, "name is '.a'; take up to 64"),
         ({"bind": "nowhere"}, "bind 'nowhere' is not HOST:PORT"),
         ({"bind": "0.0.0.0:7001"}, "say with advertise= at which one the others reach it"),
         ({"bind": "[::]:7001"}, "bind [::]:7001 stands for every address of this machine"),
