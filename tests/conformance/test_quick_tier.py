@@ -33,7 +33,6 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "raincore-split": "Split and Heal are taken",
     "raincore-start": "Leave and TokenDelivered are taken",
     "ring-start-leaver-repaired": "Leave is taken",
-    "sequencer-f12-seed": "Stabilise is taken",
     "stable-exclude": "Exclude is taken",
     "stable-return": "Crash and Restart are taken",
     "state-transfer-crash": "the largest graph of state transfer",
@@ -53,6 +52,8 @@ def shown_by(case: Case) -> Iterator[Shown]:
     """What a case shows, by its table alone."""
     if case.expected != HOLDS:
         yield "breaks", case.protocol, case.expected
+        if case.flaw:
+            yield "flaw", case.protocol, case.flaw
         if case.as_implemented and len(case.lacking) == 1:
             yield "needs", case.protocol, case.lacking[0], case.expected
         if len(case.unlike) == 1:
@@ -97,7 +98,7 @@ def test_no_case_is_kept_for_a_second_reason_that_it_does_not_need() -> None:
     assert [name for name in KEPT_FOR if name not in redundant(QUICK, evidence())] == []
 
 
-@pytest.mark.parametrize("kind", ["holds", "breaks", "keeps", "needs", "rule"])
+@pytest.mark.parametrize("kind", ["holds", "breaks", "flaw", "keeps", "needs", "rule"])
 def test_a_case_that_shows_only_what_another_shows_is_named(kind: str) -> None:
     case = next(case for case in QUICK if any(shown[0] == kind for shown in shown_by(case)))
     again = replace(case, name="again")
