@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from argparse import Namespace
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.evidence.identity import digest_of, sources
 from raincheck.conformance.evidence.plans import Plan, plans
 from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_text
@@ -118,13 +120,16 @@ def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:
     return [*STAND_IN, *words]
 
 
-TOOLS = examine()
+@cache
+def tools() -> tuple[Result, ...]:
+    """What is installed, asked once: Java takes its time."""
+    return examine()
 
 
 @pytest.fixture(autouse=True)
 def known_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for the tools once: Java takes its time."""
-    monkeypatch.setattr(audit, "examine", lambda: TOOLS)
+    """Let every audit of a test know the tools already."""
+    monkeypatch.setattr(audit, "examine", tools)
 
 
 @pytest.fixture
@@ -138,7 +143,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an audit of good steps; who changes it changes a copy."""
     folder = tmp_path_factory.mktemp("good") / "a"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "examine", lambda: TOOLS)
+        patch.setattr(audit, "examine", tools)
         patch.setattr(auditsteps, "command_of", stand_in)
         assert audit.run(arguments(folder), QUIET).verdict == HOLDS
     return folder
@@ -433,7 +438,7 @@ def first_part(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return one(plan, *words, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "examine", lambda: TOOLS)
+        patch.setattr(audit, "examine", tools)
         patch.setattr(auditsteps, "command_of", stand_in)
         patch.setattr(auditsteps, "run_one", until_generate)
         with pytest.raises(Interrupted):
