@@ -40,7 +40,7 @@ FULL = {
 """The options of those that it makes in its larger tiers, by name."""
 QUICK = {
     "primary": (
-        *("--members", "3", "--seconds", "2", "--faults", "halves"),
+        *("--members", "3", "--seconds", "1", "--rate", "30", "--faults", "halves"),
         *("--primary", "majority", "--runs", "1"),
     )
 }
