@@ -31,6 +31,11 @@ class Conjunct:
     patterns: Patterns | None = None
     apart: Callable[..., Sequence[Expr]] | None = None
     """Conditions on the state before; the cases in which they hold and do not are proved apart."""
+    rests_on: tuple[str, ...] = ()
+    """The axioms and conjuncts from which it is proved to be kept; all, if none are named.
+
+    Terms of the others would only lead the solver astray, further with one seed than with another.
+    """
 
     def formula(self, s: World) -> Expr:
         """Return the statement in that world."""
@@ -143,6 +148,8 @@ def obligations(
     s = theory.world()
     axioms = tuple(axiom.formula(s) for axiom in theory.axioms)
     assumed = (*axioms, *(each.formula(s) for each in theory.invariant))
+    names = [each.name for each in (*theory.axioms, *theory.invariant)]
+    facts = list(zip(names, assumed, strict=True))
     condition, values = theory.initial(s)
     start = s.after(values)
     found = [
@@ -160,8 +167,9 @@ def obligations(
             denied = _denied(each, after)
             if z3.is_expr(denied) and denied.eq(before):
                 denied = False  # the action changes nothing that the conjunct mentions
+            ground = [fact for name, fact in facts if not each.rests_on or name in each.rests_on]
             for case in [()] if denied is False else _cases(each, s):
-                known = (*assumed, guard, *case)
+                known = (*ground, guard, *case)
                 found.append(Obligation("kept", each.name, transition.name, known, denied))
     found += [
         Obligation("implied", goal.name, "", assumed, Not(goal.formula(s)))
