@@ -71,18 +71,21 @@ class Probes:
         """Return the model's answer, and count the false conjuncts."""
         answer = self.binding.handlers[type(event).__name__](self.rules, local, event)
         if isinstance(answer, Refused):
-            self.refused.update(conjunct.text for conjunct in answer.conjuncts)
+            for conjunct in answer.conjuncts:
+                self.refused[conjunct.text] += 1
         return answer
 
-    def offer(self, node: str, local: Any, core: Core, arriving: tuple[Any, ...] = ()) -> str:
-        """Offer the inputs that must be refused, once per local state; return what is wrong, or "".
+    def due(self, node: str, local: Any, arriving: tuple[Any, ...] = ()) -> bool:
+        """Tell whether the node is to be offered inputs now: it is once in each local state.
 
         `arriving` are the network's messages for the node in that state.
         """
-        key = (node, local, arriving)
-        if key in self._probed:
-            return ""
-        self._probed.add(key)
+        known = len(self._probed)
+        self._probed.add((node, local, arriving))
+        return len(self._probed) > known
+
+    def offer(self, local: Any, core: Core, arriving: tuple[Any, ...] = ()) -> str:
+        """Offer the inputs that must be refused when they are due; return what is wrong, or ""."""
         # The draw depends on the number of states so far: over all states every input has its turn.
         random = Random(len(self._probed))
         for event in (*self._some(random), *self.binding.offered(self.rules, local), *arriving):
