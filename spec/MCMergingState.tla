@@ -58,12 +58,13 @@ VARIABLES
     behind,           \* the cut at which GO came: its messages begin behind that; or none
     asks,             \* ASK under way: <<from, to>>
     queue,            \* [n]: those that n, as leader, is to have the state sent to
+    denied,           \* those that have left while a member of their view had the state
     moving,           \* n, as leader, has the group suspended for a transfer
     tables            \* of each side in a merge: its cut
 
 onlyM == <<status, view, coordinates, known, entered, stage, merge, waiting, answers,
            net, held, latch, position, path, decided, cut, doubts, losses>>
-messages == <<seqno, kept, table, contents, skipped, twice>>
+messages == <<seqno, kept, table, contents, skipped, twice, denied>>
 asking   == <<phase, asked, candidates, behind, asks, queue, moving>>
 vars     == <<onlyM, stream, delivered, messages, asking, tables>>
 
@@ -112,13 +113,13 @@ Send(n) ==
     /\ kept[n] = {}
     /\ seqno' = [seqno EXCEPT ![n] = @ + 1]
     /\ Multicasts(n, Message(n, seqno[n] + 1))
-    /\ UNCHANGED <<kept, table, contents, skipped, twice, asking, tables>>
+    /\ UNCHANGED <<kept, table, contents, skipped, twice, denied, asking, tables>>
 
 \* What n sent before the partition is sent again.
 Resend(n) ==
     /\ \E m \in kept[n] : Multicasts(n, m)
     /\ kept' = [kept EXCEPT ![n] = {}]
-    /\ UNCHANGED <<seqno, table, contents, skipped, twice, asking, tables>>
+    /\ UNCHANGED <<seqno, table, contents, skipped, twice, denied, asking, tables>>
 
 \* The next multicast of s arrives at n. What n has had is weeded out; what it will get with the state
 \* is discarded.
@@ -134,7 +135,7 @@ ReceiveData(n, s) ==
            /\ contents' = IF applied THEN [contents EXCEPT ![n] = @ \cup {m}] ELSE contents
            /\ skipped' = IF new /\ Owed(n) THEN [skipped EXCEPT ![n] = @ \cup {m}] ELSE skipped
            /\ twice' = IF applied /\ m \in contents[n] THEN twice \cup {<<n, m>>} ELSE twice
-    /\ UNCHANGED <<stream, seqno, kept, asking, tables>>
+    /\ UNCHANGED <<stream, seqno, kept, denied, asking, tables>>
     /\ M!Deliver(n, s)
 
 -----------------------------------------------------------------------------
@@ -190,7 +191,7 @@ InstallView(n) ==
            /\ asks' = IF again THEN asks \cup {<<n, first>>} ELSE asks
            /\ skipped' = IF yields THEN [skipped EXCEPT ![n] = {}] ELSE skipped
            /\ queue' = IF merged /\ n = first THEN [queue EXCEPT ![n] = @ \cup Yielding(v)] ELSE queue
-    /\ UNCHANGED <<stream, delivered, seqno, kept, contents, twice, candidates, behind, moving, tables>>
+    /\ UNCHANGED <<stream, delivered, seqno, kept, contents, twice, denied, candidates, behind, moving, tables>>
     /\ M!InstallView(n)
 
 -----------------------------------------------------------------------------
@@ -252,7 +253,7 @@ Fetch(r) ==
                 /\ contents' = [contents EXCEPT ![r] = contents[p]]
                 /\ candidates' = [candidates EXCEPT ![r] = {}]
                 /\ behind' = [behind EXCEPT ![r] = <<>>]
-    /\ UNCHANGED <<onlyM, stream, delivered, seqno, kept, table, skipped, twice, asked, asks, queue,
+    /\ UNCHANGED <<onlyM, stream, delivered, seqno, kept, table, skipped, twice, denied, asked, asks, queue,
                    moving, tables>>
 
 \* The leader that r has asked is gone: it asks the next one.
@@ -293,11 +294,13 @@ Gone(n) ==
 Leave(r) ==
     /\ Running(r)
     /\ phase[r] = "fetching" /\ Provider(r) = <<>> /\ Running(asked[r])
+    /\ denied' = IF \E p \in M!Side(r) : phase[p] = "has" THEN denied \cup {r} ELSE denied
     /\ Gone(r)
 
 Crash(n) ==
     /\ n \in Crashers
     /\ Cardinality({p \in Nodes : ~Running(p)}) < MaxCrashes
+    /\ UNCHANGED denied
     /\ Gone(n)
 
 -----------------------------------------------------------------------------
@@ -330,6 +333,7 @@ Init ==
     /\ contents = [n \in Nodes |-> UNION {Earlier(s) : s \in Nodes \ M!SideOf(n)}]
     /\ skipped = [n \in Nodes |-> {}]
     /\ twice = {}
+    /\ denied = {}
     /\ phase = [n \in Nodes |-> IF n \in Owing THEN "owed" ELSE "has"]
     /\ asked = [n \in Nodes |-> view[n].members[1]]
     /\ candidates = [n \in Nodes |-> {}]
@@ -339,13 +343,13 @@ Init ==
     /\ moving = [n \in Nodes |-> FALSE]
     /\ tables = {}
 
-\* Messages that have arrived are handled in the end, and crashed processes are found out.
+\* Messages that have arrived are handled in the end, and crashed processes are found out. This is
+\* fairness of all these steps together, which asks less than that of each: TLC's time grows with each WF.
 Fairness ==
-    \A n \in Nodes :
-        /\ WF_vars(Resend(n)) /\ WF_vars(Flushed(n)) /\ WF_vars(InstallView(n))
-        /\ WF_vars(ReceiveAsk(n)) /\ WF_vars(Begin(n)) /\ WF_vars(Fetch(n)) /\ WF_vars(AskNext(n))
-        /\ WF_vars(Resume(n)) /\ WF_vars(Leave(n)) /\ WF_vars(OfMerge(n))
-        /\ \A s \in Nodes : WF_vars(ReceiveData(n, s))
+    WF_vars(\E n \in Nodes :
+        \/ Resend(n) \/ Flushed(n) \/ InstallView(n) \/ ReceiveAsk(n) \/ Begin(n) \/ Fetch(n)
+        \/ AskNext(n) \/ Resume(n) \/ Leave(n) \/ OfMerge(n)
+        \/ \E s \in Nodes : ReceiveData(n, s))
 
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
@@ -377,8 +381,13 @@ OneView == M!OneView
 \* Nobody goes on in a merged view before all have it, transfers or not.
 AcksBeforeResume == M!AcksBeforeResume
 
-\* Whoever is owed the state has it in the end, or is out of the group.
-StateArrives == \A n \in Nodes : phase[n] # "has" ~> (phase[n] = "has" \/ ~Running(n))
+\* Nobody leaves the group for want of a state that a member of its view has (S1, S2).
+StateIsGiven == denied = {}
+
+Alone(n) == \A p \in Nodes \ {n} : ~Running(p)
+
+\* Whoever is owed the state has it in the end, or is out of the group, or has nobody left to ask (S3, S5).
+StateArrives == \A n \in Nodes : phase[n] # "has" ~> (phase[n] = "has" \/ ~Running(n) \/ Alone(n))
 
 \* In the end there is one group, in which nobody waits.
 OneGroup == M!OneGroup
@@ -399,17 +408,17 @@ TypeOKExercise == ~Init
 \* A member has the state, and was not given a message before.
 NeverNeitherExercise == \E n \in Nodes : Running(n) /\ phase[n] = "has" /\ skipped[n] # {}
 
-\* A member is about to read, in a merged view, a message that its state contains, or would.
+\* A member that has been given a state, or gives one, is about to read a message.
 NeverBothExercise ==
     \E n, s \in Nodes :
-        /\ Running(n) /\ Merged(n) /\ phase[n] = "has" /\ position[n][s] < Len(stream[s])
+        /\ Running(n) /\ (Merged(n) \/ n \in Owing) /\ phase[n] = "has" /\ position[n][s] < Len(stream[s])
         /\ stream[s][position[n][s] + 1].view = view[n].id
 
-\* Two of different sides have one state, which is not the one they began with.
+\* One that was owed the state, or is of another side, has the same as another one, and not the first.
 SameStateExercise ==
     \E n, p \in Nodes :
-        /\ Running(n) /\ Running(p) /\ Merged(n) /\ view[n] = view[p]
-        /\ phase[n] = "has" /\ phase[p] = "has" /\ path[n][1] # path[p][1]
+        /\ n # p /\ Running(n) /\ Running(p) /\ view[n] = view[p]
+        /\ phase[n] = "has" /\ phase[p] = "has" /\ (path[n][1] # path[p][1] \/ n \in Owing)
         /\ contents[n] # {}
 
 SameMessagesExercise == M!SameMessagesExercise
@@ -417,6 +426,10 @@ SameMessagesExercise == M!SameMessagesExercise
 OneViewExercise == M!OneViewExercise
 
 AcksBeforeResumeExercise == M!AcksBeforeResumeExercise
+
+\* A member asks for a state that another one has.
+StateIsGivenExercise ==
+    \E n, p \in Nodes : Running(n) /\ phase[n] = "fetching" /\ p \in M!Side(n) /\ phase[p] = "has"
 
 StateArrivesExercise == \E n \in Nodes : Running(n) /\ phase[n] # "has"
 
