@@ -111,14 +111,15 @@ SendDigest(n) ==
     /\ votes' = [votes EXCEPT ![n] = (n :> Vector(n)) @@ @]
     /\ UNCHANGED <<onlyM, purged>>
 
-\* The digest of another member arrives (R3). One of another view is dropped, and so is one that
-\* arrives while n is suspended.
+\* The digest of another member arrives (R3). One of another view is dropped. One that arrives while n
+\* is suspended would be, too, and would come again in the next round; here it waits instead.
 ReceiveDigest(n) ==
     /\ Running(n)
+    /\ latch[n] = M!Nobody
     /\ \E d \in digests :
          /\ d.to = n
          /\ digests' = digests \ {d}
-         /\ votes' = IF latch[n] = M!Nobody /\ (ChecksVote => d.view = view[n].id)
+         /\ votes' = IF ChecksVote => d.view = view[n].id
                      THEN [votes EXCEPT ![n] = (d.from :> d.vector) @@ @] ELSE votes
     /\ UNCHANGED <<onlyM, purged>>
 
