@@ -243,6 +243,7 @@ DELIVERED: Final = (
         ("process", "index"),
         _before,
         lambda s, n, j: [s.heard_number(n, j)],
+        lambda s, n, j: [j < s.heard(n)],
         serves=("GapFree",),
     ),
 )
