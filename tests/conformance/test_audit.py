@@ -353,16 +353,18 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
 
     assert {"run", "run-raincore", "run-merging", "judges", "damage"} <= steps.keys()
     merging = {"run-merging", "run-merging-primary"}
-    assert set(steps["conform"].after) == {"run", "run-total", "run-raincore", *merging}
+    groups = {"run", "run-gossip", "run-total", "run-raincore", *merging}
+    assert set(steps["conform"].after) == groups
     assert {"--primary", "majority"} < set(steps["run-merging-primary"].words)
     assert steps["run-merging-primary"].words[-4:] == ("--runs", "1", "--seed", "7")
-    assert steps["run-total"].words[-4:] == ("--runs", "1", "--seed", "7")
+    assert steps["run-gossip"].words[-4:] == ("--runs", "1", "--seed", "7")
+    assert steps["run-total"].words[-4:] == ("--runs", "2", "--seed", "7")
     judged = {"{run}/traces", "{run-raincore}/traces", "{run-merging}/traces"}
     assert judged <= set(steps["conform-spark"].words)
     assert "--quick" in steps["mutate"].words
     full = {plan.name: plan for plan in plans("full", 7, 1)}
     assert "--quick" not in full["mutate"].words
-    assert full.keys() - steps.keys() == {"run-gossip", "run-safe"}
+    assert full.keys() - steps.keys() == {"run-safe"}
     assert full["run-merging-primary"].words[-4:] == ("--primary", "majority", "--seed", "7")
     assert full["run-total"].words[2:4] == ("--runs", "1")
     assert "{run-total}/traces" in full["conform"].words
@@ -689,8 +691,6 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "pbcast":  # no field runs in the quick tier
-            wanted = ("specification", "model", "code", "proofs")
         if record.name == "ring_start":  # no proof, and no traces
             wanted = ("specification", "model", "code")
         if record.name in ("stability", "total_order"):  # services, which have no code
