@@ -67,15 +67,28 @@ class Judge:
             steps = {who: [*self._steps_of(life)] for who, life in lives.items()}
         except (LookupError, TypeError, ValueError, AttributeError):
             return INCOHERENT
-        found = self._search(
-            [
-                [step for who in sorted(steps) if who[0] == node for step in steps[who]]
-                for node in self.system.nodes
-            ]
-        )
+        found = NONE
+        if all(map(self._begins, lives.values())):
+            found = self._search(
+                [
+                    [step for who in sorted(steps) if who[0] == node for step in steps[who]]
+                    for node in self.system.nodes
+                ]
+            )
         return OUTSIDE if found == NONE and self._fits(lives.values()) else found
 
     # ------------------------------------------------------------------ the records
+
+    def _begins(self, life: Life) -> bool:
+        """Return whether a first life without events begins as the model does.
+
+        What begins any other life stands in its first step, or in the one before it.
+        """
+        node = life.header["node"]
+        if life.events or life.header["incarnation"] != 0 or node not in self.system.nodes:
+            return True
+        starts = {self._local(state, node) for state in self.system.initial()}
+        return written(life.header["initial"]) in starts
 
     def _steps_of(self, life: Life) -> Iterator[_Step]:
         """Yield the steps of one process; raise ValueError if its records are none of this kind."""

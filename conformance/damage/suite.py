@@ -77,15 +77,16 @@ def tried(binding: Binding, systems: Sequence[Composed[Any, Any]], runs: int, se
             run = f"{binding.protocol}-{seed}-{number}"
             files = _walk(binding, systems[which], folder / "good", run, seed + number)
             tally.good += 1
-            if verdict_on(folder / "good") == VIOLATED:
+            verdict, broken = found_on(folder / "good")
+            if verdict == VIOLATED:
                 tally.alarms.append(run)
             if not any(files.events()):
                 continue
             random = Random(f"{run}/damage")
             damaged, kind, lost = _damaged(random, files, Liar(binding, systems[which]), number)
             damaged.write(folder / "damaged")
-            found = verdict_on(folder / "damaged")
-            outcome = _outcome(found, lost, judges[which], damaged)
+            found, worse = found_on(folder / "damaged")
+            outcome = _outcome(found, bool(worse - broken), lost, judges[which], damaged)
             tally.kinds.setdefault(kind, Counter())[outcome] += 1
             if outcome in (PASSED, ACCUSED):
                 tally.examples.append(f"{kind}: {run} {outcome}, {found}")
@@ -94,9 +95,19 @@ def tried(binding: Binding, systems: Sequence[Composed[Any, Any]], runs: int, se
 
 def verdict_on(folder: Path) -> str:
     """Return the checker's verdict on all that is in the folder."""
-    found = {verdict.verdict for verdict in check_paths([folder])}
+    return found_on(folder)[0]
+
+
+def found_on(folder: Path) -> tuple[str, set[str]]:
+    """Return the checker's verdict on all that is in the folder, and the promises that are broken.
+
+    In an instance that lacks an assumption, promises are broken in good runs too.
+    """
+    verdicts = [*check_paths([folder])]
+    found = {verdict.verdict for verdict in verdicts}
     worst = (each for each in (VIOLATED, INCONCLUSIVE, HOLDS) if each in found)
-    return next(worst, INCONCLUSIVE)
+    broken = {it.name for each in verdicts for it in each.promises if it.verdict == VIOLATED}
+    return next(worst, INCONCLUSIVE), broken
 
 
 def _walk(binding: Binding, system: Composed[Any, Any], folder: Path, run: str, seed: int) -> Files:
@@ -127,12 +138,13 @@ def _kinds_from(number: int) -> Iterator[str]:
         yield names[(number + step) % len(names)]
 
 
-def _outcome(found: str, lost: bool, judge: Second, damaged: Files) -> str:
+def _outcome(found: str, worse: bool, lost: bool, judge: Second, damaged: Files) -> str:
+    """Return what becomes of a damaged run; it is `worse` if it breaks more promises than before."""
     truth = judge.verdict(damaged)
     if truth == BEHAVIOUR:  # of one who crashed the last records may be missing
         return ACCUSED if found == VIOLATED else HARMLESS
-    if found == VIOLATED and lost:
+    if (found == VIOLATED or worse) and lost:
         return ACCUSED
     if truth in (UNDECIDED, OUTSIDE):
         return truth
-    return PASSED if found == HOLDS else NOTICED
+    return PASSED if found == HOLDS and not worse else NOTICED

@@ -96,7 +96,7 @@ def running(me: Local) -> bool:
 
 def is_sequencer(me: Local) -> bool:
     """Whether it is the first member of its view (R1)."""
-    return running(me) and me.members[0] == me.me
+    return running(me) and me.members[:1] == (me.me,)
 
 
 def count(counts: Counts, of: Address) -> int:

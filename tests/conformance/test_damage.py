@@ -130,7 +130,7 @@ def test_the_checker_notices_nearly_all_and_accuses_nobody() -> None:
 def test_a_checker_that_always_says_the_same_is_found_out(
     always: str, alarms: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(suite, "verdict_on", lambda _folder: always)
+    monkeypatch.setattr(suite, "found_on", lambda _folder: (always, set()))
 
     tally = suite.tried(binding_of("unicast"), systems_of("unicast"), 58, 1)
 
