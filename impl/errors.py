@@ -13,6 +13,10 @@ class ConfigError(RaincheckError):
     """The configuration cannot work."""
 
 
+class ArgumentError(RaincheckError, TypeError, ValueError):
+    """An argument of a call of a member is none that the call takes; nothing was done."""
+
+
 class MessageTooLarge(RaincheckError, ValueError):
     """A message has more bytes than `max_message`, or than fit into one bundle if it must."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address, ip_network
 
+from raincheck.impl.arguments import NETWORKS, check
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
 
@@ -14,8 +15,7 @@ def inside(networks: Sequence[str], what: str) -> Callable[[Endpoint], bool]:
 
     `what` is the setting's name.
     """
-    if isinstance(networks, str):
-        raise ConfigError(f"{what} is the text {networks!r}; give a list of networks")
+    check(what, networks, NETWORKS)
     try:
         within = [ip_network(each) for each in networks]
     except ValueError as problem:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from raincheck.impl.aio.state_callbacks import StateNotTransferred as StateNotTransferred
     from raincheck.impl.aio.status import PastView as PastView
     from raincheck.impl.aio.status import Status as Status
+    from raincheck.impl.errors import ArgumentError as ArgumentError
     from raincheck.impl.errors import AskRefused as AskRefused
     from raincheck.impl.errors import CallFailed as CallFailed
     from raincheck.impl.errors import ConfigError as ConfigError
@@ -65,6 +66,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Channel": "aio.channel",
     "ChannelConfig": "aio.connect",
+    "ArgumentError": "errors",
     "ConfigError": "errors",
     "MessageTooLarge": "errors",
     "NotMember": "errors",

@@ -61,6 +61,13 @@ def _parsed(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
+_MADE: Final[dict[tuple[Path, Path], tuple[dict[str, Any], tuple[Case, ...]]]] = {}
+"""The cases of a table that was read, by its file and its module's, with the content they are of.
+
+`_parsed` gives the same content for the same text, so that another text is another content.
+"""
+
+
 @dataclass(slots=True)
 class CaseTable:
     """A table of cases, as it is being read."""
@@ -109,7 +116,18 @@ class CaseTable:
         return beside if beside.is_file() else self.path.parent.parent / name
 
     def cases(self) -> list[Case]:
-        """Return the cases; raise UsageError if the table contradicts itself."""
+        """Return the cases; raise UsageError if the table contradicts itself.
+
+        The same content gives the same cases: who gets them changes none.
+        """
+        key = (self.path, self.module)
+        content, known = _MADE.get(key, ({}, ()))
+        if content is not self.content:
+            known = tuple(self._cases())
+            _MADE[key] = (self.content, known)
+        return list(known)
+
+    def _cases(self) -> Iterable[Case]:
         tables: dict[str, Any] = self.content["case"]
         found = {name: self._case(name, table) for name, table in tables.items()}
         for name, table in tables.items():
@@ -118,7 +136,7 @@ class CaseTable:
         asked = {name for case in found.values() for name in case.properties}
         if unknown := sorted(self.content.get("open", {}).keys() - asked):
             raise self._wrong(f"open.{unknown[0]} is asked in no case: correct the name")
-        return list(found.values())
+        return found.values()
 
     def assumptions(self) -> list[Assumption]:
         """Return the assumptions of the specification."""

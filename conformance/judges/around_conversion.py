@@ -95,6 +95,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ([2, 1, 2], frozenset[int], "frozenset({1, 2})"),
             ({1, 2}, set[int], "{1, 2}"),
             ({8, 1}, tuple[int, ...], "(1, 8)"),
+            ({"b", 1, "a"}, tuple[int | str, ...], "(1, 'a', 'b')"),
             (deque([2, 1]), list[int], "[2, 1]"),
             ({"b": 2, "a": 1}, tuple[tuple[str, int], ...], "(('a', 1), ('b', 2))"),
         ),

@@ -88,11 +88,25 @@ def _nonsense_of_c(folder: Path) -> None:
 
 def _state_of_b(folder: Path) -> None:
     """Let c deliver one message, and take the rest in a state of b's."""
-    rows = [
+    _log_of_c(
+        folder,
         {"view": 1, "position": 1, "sender": "a.0", "message": "1", "event": "deliver"},
         {"view": 1, "position": 1, "sender": "b.0", "after": 4, "event": "state"},
         {"position": 1, "event": "end"},
-    ]
+    )
+
+
+def _most_in_a_state(folder: Path) -> None:
+    """Let c take all messages but the last one in a state of b's, and deliver that one behind."""
+    _log_of_c(
+        folder,
+        {"view": 1, "position": 1, "sender": "b.0", "after": 3, "event": "state"},
+        {"view": 1, "position": 2, "sender": "b.0", "message": "2", "event": "deliver"},
+        {"position": 2, "event": "end"},
+    )
+
+
+def _log_of_c(folder: Path, *rows: dict[str, object]) -> None:
     text = "".join(json.dumps({"member": "c.0", **row}) + "\n" for row in rows)
     (folder / "deliveries" / "r1.c.0.jsonl").write_text(text)
 
@@ -315,6 +329,10 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         ),
         "what a member has in the state that it took": Shown(
             _verdicts(_logs_only, _state_of_b),
+            ("GapFree: holds", "Validity: holds", "SameCut: holds"),
+        ),
+        "what a member delivers behind the state that it took": Shown(
+            _verdicts(_logs_only, _most_in_a_state),
             ("GapFree: holds", "Validity: holds", "SameCut: holds"),
         ),
         "the log of a member that crashed is cut": Shown(

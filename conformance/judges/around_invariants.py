@@ -113,7 +113,7 @@ def _handed(provider: list[Any], *read: Said) -> Callable[[Path], Complaints]:
 # ----------------------------------------------------------------------------------- merge2
 
 
-def _half(left: Sequence[str], coordinators: Sequence[str] = ("a", "b")) -> list[Said]:
+def _half(left: Sequence[str], coordinators: Sequence[Any] = ("a", "b")) -> list[Said]:
     """Return the notes of a merge that a has decided and b has not installed; who left it so."""
     whole = [each for each in WHOLE_MERGE if each[1] != "finishes" and each[:3] != ("b", "view", 4)]
     other = {"a": "b", "b": "a"}
@@ -238,6 +238,16 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "OneViewPerMerge: 1",
                 "MembersAreThere: 1",
                 "AllOrNothing: 1",
+                "FewMerges: 1",
+            ),
+        ),
+        "a merge with coordinators in full, one of them without a file": Shown(
+            asked("merge2", _half(left=[], coordinators=[_A, _B, ["c", 0]])),
+            (
+                "OneViewPerId: 3",
+                "OneViewPerMerge: 1",
+                "MembersAreThere: 1",
+                "AllOrNothing: 2, b.0 has not installed it and is in that merge no more",
                 "FewMerges: 1",
             ),
         ),

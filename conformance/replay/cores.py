@@ -7,9 +7,9 @@ core: the core's state and outputs must equal the model's. When the environment 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol
 
 from raincheck.conformance.bindings.binding import Binding, Core, MakeCore
 from raincheck.conformance.bindings.conversion import ShapeError
@@ -79,6 +79,26 @@ class Problem(Exception):
         super().__init__(problem)
 
 
+class Turn(NamedTuple):
+    """A node's part in a move, which leaves it in `local`."""
+
+    node: str
+    local: Any
+    move: Move[Any] | None = None
+    """The move that its core makes; None where the environment sets the node's state."""
+
+
+def turns(
+    binding: Binding, move: Move[Any], before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[Turn]:
+    """Yield the turns of a move between these local states; most nodes have no part in it."""
+    for node, local in after.items():
+        if node == move.node and move.action not in binding.unhandled:
+            yield Turn(node, local, move)
+        elif local != before[node]:
+            yield Turn(node, local)
+
+
 class Cores:
     """The cores of one instance, in the local states of the model's nodes."""
 
@@ -95,30 +115,40 @@ class Cores:
     def begin(self, state: Any) -> None:
         """Start from an initial state of the model, with new cores."""
         for node in self.system.nodes:
-            self._made(node, self.system.local(state, node))
+            self.begin_at(node, self.system.local(state, node))
 
-    def perform(self, move: Move[Any], after: Mapping[str, Any] | None = None) -> None:
-        """Make the move and compare; raise Problem if the implementation differs from the model.
+    def perform(self, move: Move[Any]) -> None:
+        """Make the move and compare; raise Problem if the implementation differs from the model."""
+        after = {node: self.system.local(move.target, node) for node in self.system.nodes}
+        for turn in turns(self.binding, move, self.locals, after):
+            self.take(turn)
 
-        `after` are the local states in the move's target, for callers that know them.
-        """
-        for node in self.system.nodes:
-            local = self.system.local(move.target, node) if after is None else after[node]
-            if node == move.node and move.action not in self.binding.unhandled:
-                self.handle(move, local)
-            elif local != self.locals[node]:
-                self._changed(node, local)
+    def take(self, turn: Turn) -> None:
+        """Let a node take its turn, and compare."""
+        if turn.move is not None:
+            self.handle(turn.node, turn.move, turn.local)
+        else:
+            self._changed(turn.node, turn.local)
+
+    def local(self, node: str) -> Any:
+        """Return the model's local state of the node."""
+        return self.locals[node]
+
+    def core(self, node: str) -> Core:
+        """Return the node's core."""
+        return self.cores[node]
 
     def _changed(self, node: str, local: Any) -> None:
         """The environment has set a node's state: its core is given that state, or replaced."""
         give = self.binding.give
         if give is None or not give(self.cores[node], self.locals[node], local):
-            self._made(node, local)
+            self.begin_at(node, local)
             return
         self.locals[node] = local
         self.compare(node, "the environment's change leaves it otherwise")
 
-    def _made(self, node: str, local: Any) -> None:
+    def begin_at(self, node: str, local: Any) -> None:
+        """Give the node a new core, which begins in that local state, and compare."""
         self.locals[node] = local
         try:
             self.cores[node] = self.make(self.system.rules, local)
@@ -131,9 +161,8 @@ class Cores:
             )
         self.compare(node, "begins otherwise")
 
-    def handle(self, move: Move[Any], local: Any) -> None:
-        """Let the core of the move's node make the move, and compare it with that local state."""
-        node = cast("str", move.node)
+    def handle(self, node: str, move: Move[Any], local: Any) -> None:
+        """Let the node's core make the move, and compare it with that local state."""
         effects = handled(self.binding, self.cores[node], move.event)
         self.locals[node] = local
         self.compare(node, "the states differ")
@@ -179,11 +208,23 @@ def _raised(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def probe(cores: Cores, probes: Probes, state: Any, nodes: Collection[str]) -> None:
+class Offered(Protocol):
+    """The nodes of an instance, to whose cores inputs are offered."""
+
+    system: Composed[Any, Any]
+
+    def local(self, node: str) -> Any:
+        """Return the model's local state of the node."""
+
+    def core(self, node: str) -> Core:
+        """Return the node's core."""
+
+
+def probe(to: Offered, probes: Probes, state: Any, nodes: Collection[str]) -> None:
     """Offer what must be refused to these nodes, and to the nodes for which a message arrives."""
-    for node in cores.system.nodes:
-        arriving = cores.system.arriving(state, node)
-        if arriving or node in nodes:
-            mistake = probes.offer(node, cores.locals[node], cores.cores[node], arriving)
+    for node in to.system.nodes:
+        arriving = to.system.arriving(state, node)
+        if (arriving or node in nodes) and probes.due(node, local := to.local(node), arriving):
+            mistake = probes.offer(local, to.core(node), arriving)
             if mistake:
                 raise Problem(f"then {node} {mistake}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding, MakeCore, binding_of
 from raincheck.conformance.cases.tables import HOLDS as CASE_HOLDS
@@ -15,7 +16,13 @@ from .lockstep import Instance
 from .mutants import Mutant
 from .replayable import WHOLE, Replayable, instance_of
 from .schedules import play
-from .undoing import RUNS, Undone, undo
+from .undoing import RUNS, Sound, Undone, undo
+
+FEW: Final = 10
+"""The runs of lockstep that are tried before anything is replayed, if one check is enough."""
+
+SMALL: Final = 2_000
+"""The most states of a case that is replayed before the other runs of lockstep."""
 
 
 def of_protocol(catalog: Iterable[Case], protocol: str) -> list[Case]:
@@ -90,8 +97,8 @@ def undone_switches(
 ) -> list[Undone]:
     """Undo each switch of each protocol, except those that a mutant undoes.
 
-    Lockstep runs over the cases of all tiers. With `quick`, replay tries only what lockstep does
-    not find, and begins with the cases that are about it. A repair whose absence neither finds is
+    Lockstep runs over the cases of all tiers. With `quick`, one check that finds the absence is
+    enough, and those that find it soonest come first. A repair whose absence neither finds is
     replayed in the larger cases too: some repairs matter only in one of them.
     """
     elsewhere = {(each.protocol, name) for each in mutants for name in each.undo or ()}
@@ -108,38 +115,74 @@ def undone_switches(
         instances = _all(Replayable(binding, cases), most=None)
         mine = of_protocol(catalog, protocol)
         prepared = [] if quick else list(Replayable(binding, mine).prepared())
+        sound = Sound(binding, instances, seed)
         for name, value in left.items():
+            if quick:
+                rows.append(_soonest(sound, name, cases, runs))
+                continue
             switches = {name: value}
             make = without(binding, switches)
             row = undo(binding, switches, make, prepared, instances, seed=seed, runs=runs)
-            if not row.found and quick:
-                # Lockstep alone misses what only some instances show.
-                nearest = Replayable(binding, nearest_first(mine, name)).prepared()
-                row = _also(row, undo(binding, switches, make, nearest, (), seed=seed))
             if not row.found:
-                larger = Replayable(binding, beyond(cases)).prepared()
+                larger = Replayable(binding, beyond(cases)).prepared(switches)
                 row = _also(row, undo(binding, switches, make, larger, (), seed=seed))
             rows.append(row)
     return rows
+
+
+def _soonest(sound: Sound, switch: str, cases: Sequence[Case], runs: int) -> Undone:
+    """Undo a switch of the protocol with these cases, until a check finds that.
+
+    A few runs of lockstep come first, then small cases that are about the switch, then all runs:
+    most switches are found by then. Replay of the other cases costs most.
+    """
+    binding = sound.binding
+    switches = {switch: binding.switches[switch]}
+    make = without(binding, switches)
+    about = [case for case in twins(cases, switch) if (case.distinct or 0) <= WHOLE]
+    small = [case for case in about if (case.distinct or 0) <= SMALL]
+    quick = of_protocol(cases, binding.protocol)
+    others = {case.name: case for case in (*about, *quick, *beyond(cases)) if case not in small}
+
+    def look(most: int, replayed: Iterable[Case] = ()) -> Undone:
+        walks = Replayable(binding, replayed).prepared(switches)
+        instances = sound.instances if most else ()
+        seed = sound.seed
+        return undo(binding, switches, make, walks, instances, seed=seed, runs=most, sound=sound)
+
+    row = look(min(FEW, runs))
+    for most, replayed in ((0, small), (runs, ()), (0, others.values())):
+        if row.found:
+            break
+        row = _also(row, look(most, replayed))
+    return row
 
 
 def _all(mine: Replayable, **how: int | None) -> list[Instance]:
     return [each for group in mine.instances(**how).values() for each in group]
 
 
-def nearest_first(cases: Sequence[Case], switch: str) -> list[Case]:
-    """Return the cases, first those that hold and that another one breaks by this rule alone."""
+def twins(cases: Sequence[Case], switch: str) -> list[Case]:
+    """Return the cases that hold and that another one breaks by this rule alone, the smallest
+    first.
+    """
     rule = switch.title().replace("_", "")
 
-    def is_twin(case: Case, other: Case) -> bool:
-        names = case.constants.keys() | other.constants.keys()
-        unlike = {n for n in names if case.constants.get(n) != other.constants.get(n)}
-        return other.expected != CASE_HOLDS and unlike == {rule}
+    def but_for_it(case: Case) -> dict[str, Any]:
+        return {name: value for name, value in case.constants.items() if name != rule}
 
-    def far(case: Case) -> bool:
-        return case.expected != CASE_HOLDS or not any(is_twin(case, other) for other in cases)
+    broken = [
+        (case.constants.get(rule), but_for_it(case))
+        for case in cases
+        if case.expected != CASE_HOLDS
+    ]
 
-    return sorted(cases, key=far)
+    def has_twin(case: Case) -> bool:
+        mine, others = case.constants.get(rule), but_for_it(case)
+        return any(mine != theirs and others == same for theirs, same in broken)
+
+    found = [case for case in cases if case.expected == CASE_HOLDS and has_twin(case)]
+    return sorted(found, key=lambda case: case.distinct or 0)
 
 
 def beyond(cases: Iterable[Case]) -> list[Case]:
@@ -153,12 +196,14 @@ def beyond(cases: Iterable[Case]) -> list[Case]:
 
 
 def _also(row: Undone, more: Undone) -> Undone:
-    """Return the row with the result of the replay that followed it."""
+    """Return the row with what was found after it."""
     return replace(
         row,
         repair=more.repair,
-        replayed=more.replayed,
-        walks=more.walks,
+        replayed=more.replayed or row.replayed,
+        walks=more.walks or row.walks,
+        runs=more.runs or row.runs,
+        tried=more.tried or row.tried,
         seconds=row.seconds + more.seconds,
         problem=more.problem or row.problem,
     )

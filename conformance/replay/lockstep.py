@@ -313,4 +313,4 @@ class _Alone(_Run):
             if mistake:
                 raise Problem(f"{self.node} {mistake}")
         else:
-            self.cores.handle(move, local)
+            self.cores.handle(self.node, move, local)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from copy import copy
+from functools import cached_property
 from random import Random
 from typing import Any, Final
 
@@ -25,29 +26,43 @@ class Probes:
     """The inputs of one instance by action, and the result of offering them."""
 
     def __init__(self, binding: Binding, rules: Any, moves: Iterable[Move[Any]]) -> None:
-        """Learn from every move which inputs there are."""
+        """Learn from every move which inputs there are, once an input is needed."""
         self.binding, self.rules = binding, rules
         self.refused: Counter[str] = Counter()
         """How often each conjunct of a guard was false, by its text."""
-        self.by_action: dict[str, dict[Any, None]] = {}
-        self._values: dict[tuple[str, int], dict[Any, None]] = {}
+        self._moves = moves
         self._probed: set[tuple[Any, ...]] = set()
+
+    @cached_property
+    def by_action(self) -> dict[str, dict[Any, None]]:
+        """The inputs, in the order in which the moves show them."""
+        binding, found = self.binding, dict[str, dict[Any, None]]()
         for action, kind in binding.inputs.items():
             # An input without fields is known even where nothing leads to it.
             if not kind._fields and action not in binding.unhandled and action in binding.events:
-                self.by_action[action] = {kind(): None}
-        for move in moves:
+                found[action] = {kind(): None}
+        for move in self._moves:
             if move.node is not None and move.action not in binding.unhandled:
-                known = self.by_action.setdefault(move.action, {})
-                if move.event not in known:
-                    known[move.event] = None
-                    for place, value in enumerate(move.event):
-                        self._values.setdefault((move.action, place), {})[value] = None
-        self._lists = {action: list(known) for action, known in self.by_action.items()}
-        self._fields = {key: list(known) for key, known in self._values.items()}
+                found.setdefault(move.action, {})[move.event] = None
+        return found
+
+    @cached_property
+    def _lists(self) -> dict[str, list[Any]]:
+        return {action: list(known) for action, known in self.by_action.items()}
+
+    @cached_property
+    def _fields(self) -> dict[tuple[str, int], list[Any]]:
+        """The values of each field of an input, by its action and place."""
+        values: dict[tuple[str, int], dict[Any, None]] = {}
+        for action, events in self.by_action.items():
+            for event in events:
+                for place, value in enumerate(event):
+                    values.setdefault((action, place), {})[value] = None
+        return {key: list(known) for key, known in values.items()}
 
     def afresh(self) -> Probes:
         """Return the same inputs, none of them offered yet."""
+        _ = self._fields  # learned before, since the moves may be read only once
         made = copy(self)
         made.refused, made._probed = Counter(), set()
         return made
@@ -56,18 +71,21 @@ class Probes:
         """Return the model's answer, and count the false conjuncts."""
         answer = self.binding.handlers[type(event).__name__](self.rules, local, event)
         if isinstance(answer, Refused):
-            self.refused.update(conjunct.text for conjunct in answer.conjuncts)
+            for conjunct in answer.conjuncts:
+                self.refused[conjunct.text] += 1
         return answer
 
-    def offer(self, node: str, local: Any, core: Core, arriving: tuple[Any, ...] = ()) -> str:
-        """Offer the inputs that must be refused, once per local state; return what is wrong, or "".
+    def due(self, node: str, local: Any, arriving: tuple[Any, ...] = ()) -> bool:
+        """Tell whether the node is to be offered inputs now: it is once in each local state.
 
         `arriving` are the network's messages for the node in that state.
         """
-        key = (node, local, arriving)
-        if key in self._probed:
-            return ""
-        self._probed.add(key)
+        known = len(self._probed)
+        self._probed.add((node, local, arriving))
+        return len(self._probed) > known
+
+    def offer(self, local: Any, core: Core, arriving: tuple[Any, ...] = ()) -> str:
+        """Offer the inputs that must be refused when they are due; return what is wrong, or ""."""
         # The draw depends on the number of states so far: over all states every input has its turn.
         random = Random(len(self._probed))
         for event in (*self._some(random), *self.binding.offered(self.rules, local), *arriving):

@@ -18,6 +18,7 @@ from .cores import Cores, Mismatch, Problem, probe
 from .probes import Probes
 from .steps import step_of
 from .walks import EdgeIndex, Walk, covering_walks
+from .ways import Turns, WalkedCores, Ways
 
 LIMIT = 60_000
 """The most states of a graph that is replayed whole."""
@@ -89,8 +90,8 @@ class Prepared:
         self.index: EdgeIndex[Any] = EdgeIndex(found.graph)
         # By number, since a state's hash costs more than the look-up.
         self._moves: dict[int, list[Move[Any]]] = {}
-        self._locals: dict[int, dict[str, Any]] = {}
         self._made = made
+        self.turns = Turns(self)
 
     @cached_property
     def walks(self) -> list[Walk]:
@@ -104,13 +105,13 @@ class Prepared:
             self._moves[source] = self._made.of(self.index.graph.states[source])
         return self._moves[source][edge - self.index.first[source]]
 
-    def locals(self, state: int) -> dict[str, Any]:
-        """Return the local states of the nodes in a state of the graph."""
-        found = self._locals.get(state)
-        if found is None:
-            local, value = self.system.local, self.index.graph.states[state]
-            found = self._locals[state] = {node: local(value, node) for node in self.system.nodes}
-        return found
+    def state(self, number: int) -> Any:
+        """Return the state of that number."""
+        return self.index.graph.states[number]
+
+    def ends(self, edge: int) -> tuple[int, int]:
+        """Return the numbers of the states that the edge joins."""
+        return self.index.source[edge], self.index.target[edge]
 
     def moves(self, walk: Walk) -> tuple[Move[Any], ...]:
         """Return the walk as moves."""
@@ -155,9 +156,10 @@ def replay(
     found = Replay(prepared.name, len(index.graph), len(index))
     covered = bytearray(len(index))
     probed: set[tuple[int, str | None]] = set()
+    ways = Ways()
     for number in walks if walks is not None else range(1, len(prepared.walks) + 1):
         walk = prepared.walks[number - 1]
-        done, problem = _replay_walk(prepared, walk, make, covered, probes, probed)
+        done, problem = _replay_walk(prepared, walk, make, covered, probes, probed, ways)
         found.walks += 1
         found.steps += done
         if most_steps is not None and found.steps >= most_steps and problem is None:
@@ -187,23 +189,25 @@ def _replay_walk(
     covered: bytearray,
     probes: Probes,
     probed: set[tuple[int, str | None]],
+    ways: Ways,
 ) -> tuple[int, Problem | None]:
-    """Replay one walk; `probed` are the states and nodes that earlier walks have probed."""
-    cores = Cores(prepared.binding, prepared.system, make)
-    state, nodes = prepared.index.graph.states[walk.start], prepared.system.nodes
-    done, target = 0, prepared.index.target
+    """Replay one walk; `probed` are the states and nodes that earlier walks have probed, and `ways`
+    what their cores went through.
+    """
+    cores = WalkedCores(prepared.turns, ways, Cores(prepared.binding, prepared.system, make))
+    nodes = prepared.system.nodes
     try:
-        cores.begin(state)
-        probe(cores, probes, state, nodes)
+        cores.begin(walk.start)
+        probe(cores, probes, prepared.state(walk.start), nodes)
         for edge in walk.edges:
-            done += 1
-            move = prepared.move(edge)
-            cores.perform(move, prepared.locals(target[edge]))
+            target, node = prepared.index.target[edge], prepared.move(edge).node
+            cores.go(edge, target)
             covered[edge] = 1
-            at = target[edge], move.node
+            at = target, node
             if at not in probed:  # nothing is offered twice in a state, and most are met often
-                probe(cores, probes, move.target, nodes if move.node is None else (move.node,))
+                concerned = nodes if node is None else (node,)
+                probe(cores, probes, prepared.state(target), concerned)
                 probed.add(at)
     except Problem as problem:
-        return done, problem
-    return done, None
+        return cores.done, problem
+    return cores.done, None

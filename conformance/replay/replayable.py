@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, is_dataclass
 from functools import cache
 from random import Random
+from types import MappingProxyType
 from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
@@ -68,6 +69,11 @@ def nothing_undone(binding: Binding, rules: Any) -> bool:
     )
 
 
+def lacks(rules: Any, undone: Mapping[str, Any]) -> bool:
+    """Tell whether a model of these rules lacks one of the repairs that are undone."""
+    return any(getattr(rules, name) == value for name, value in undone.items())
+
+
 def cannot_be_made(binding: Binding, rules: Any) -> str:
     """Return the rules that the implementation has no switch for, or ""."""
     if not is_dataclass(rules) or isinstance(rules, type):
@@ -106,9 +112,11 @@ class Replayable:
         """Return one of the cases with its walks; of a graph that is too large only a part."""
         return prepared(self.binding, case, self._systems[case.name])
 
-    def prepared(self) -> Iterator[Prepared]:
-        """Yield each case with its walks."""
-        yield from map(self.prepare, self.cases)
+    def prepared(self, undone: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Prepared]:
+        """Yield each case with its walks, unless its model lacks one of these repairs as well."""
+        for case in self.cases:
+            if not lacks(self._systems[case.name].rules, undone):
+                yield self.prepare(case)
 
     def instances(self, most: int | None = INSTANCES) -> dict[str, list[Instance]]:
         """Return instances for lockstep, in groups: the binding's worlds if it has any.
@@ -192,7 +200,12 @@ def _walked(protocol: str, given: tuple[tuple[str, Any], ...]) -> tuple[Move[Any
 
 def probes_of(binding: Binding, system: Composed[Any, Any], states: int = KNOWN) -> Probes:
     """Return the inputs that this many states of the instance's graph show."""
-    graph = explore(system, limit=states, invariants={}).graph
+    return Probes(binding, system.rules, _shown(system, states))
+
+
+def _shown(system: Composed[Any, Any], states: int) -> Iterator[Move[Any]]:
+    moves = Moves(system)
+    graph = explore(moves, limit=states, invariants={}).graph
     # The last level was found but not explored: all states serve equally well here.
-    moves = (move for state in graph.states[:states] for move in system.moves(state))
-    return Probes(binding, system.rules, moves)
+    for state in graph.states[:states]:
+        yield from moves.of(state)

@@ -18,6 +18,7 @@ from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
 
 from .lockstep import Instance, lockstep
 from .replay import PART_STEPS, Prepared, replay
+from .replayable import lacks
 
 RUNS: Final = 400
 """The most runs of lockstep until a repair's absence must be found."""
@@ -77,6 +78,29 @@ class Undone:
         )
 
 
+@dataclass(slots=True)
+class Sound:
+    """The runs of lockstep that cores with every repair pass, each made once."""
+
+    binding: Binding
+    instances: Sequence[Instance]
+    seed: int
+    passed: int = 0
+
+    def differs(self, runs: int) -> int:
+        """Return the first of so many runs in which the model and those cores differ, or 0."""
+        if runs <= self.passed:
+            return 0
+        first, seed = self.passed + 1, self.seed
+        found = lockstep(
+            self.binding, self.instances, seed=seed, runs=runs, first=first, shrink=False
+        )
+        if found.mismatch is not None:
+            return self.passed + found.runs
+        self.passed = runs
+        return 0
+
+
 def named(switches: Mapping[str, Any]) -> str:
     """Return what is undone: the switch, and its value if that is more than "off"."""
     return ", ".join(
@@ -94,17 +118,18 @@ def undo(
     seed: int = 1,
     runs: int = RUNS,
     both: bool = True,
+    sound: Sound | None = None,
 ) -> Undone:
     """Look for the absence of these repairs; with `both`, in lockstep even if replay has found it.
 
     Without switches, `binding` itself is damaged and there are no undamaged cores to compare with.
+    `sound` remembers what those have passed.
     """
     started = time.monotonic()
     replayed, walks, problem = "", 0, ""
     for each in prepared:
-        rules = each.system.rules
-        if any(getattr(rules, name) == value for name, value in switches.items()):
-            continue  # the model lacks it as well
+        if lacks(each.system.rules, switches):
+            continue
         done = replay(each, make=make, most_steps=None if each.complete else PART_STEPS)
         if done.mismatch is not None:
             same = range(1, done.walk + 1)
@@ -118,9 +143,9 @@ def undo(
         walked = lockstep(binding, instances, seed=seed, runs=runs, make=make, shrink=False)
         found, tried = (walked.runs if walked.mismatch else 0), walked.runs
         if switches and found:
-            sound = lockstep(binding, instances, seed=seed, runs=found, shrink=False)
-            if sound.mismatch is not None:
-                problem = f"cores with every repair also differ from the model, in run {sound.runs}"
+            differs = (sound or Sound(binding, instances, seed)).differs(found)
+            if differs:
+                problem = f"cores with every repair also differ from the model, in run {differs}"
                 found = 0
     seconds = time.monotonic() - started
     name = named(switches)

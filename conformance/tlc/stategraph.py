@@ -11,7 +11,7 @@ from typing import TypeAlias, TypeVar
 
 from raincheck.model.machine.graph import Graph
 from raincheck.model.machine.machine import Machine
-from raincheck.model.machine.values import Value, identical
+from raincheck.model.machine.values import Value, of_one_kind
 
 S = TypeVar("S", bound=Hashable)
 
@@ -56,7 +56,7 @@ class Interner:
             return value
         for kept in alike:
             # Equality is not enough: Python's dict holds 1 and True for the same key.
-            if identical(kept, value):
+            if kept is value or of_one_kind(kept, value):
                 return kept
         alike.append(value)
         return value

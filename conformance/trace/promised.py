@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from .batches import Report
-from .channels_compared import Compared
-from .columns import Columns
 from .findings import FileReport, Finding, Promise
 from .records import Address, Header
+
+if TYPE_CHECKING:
+    # A member of a run reads bindings, and judges nothing: it starts without NumPy.
+    from .channels_compared import Compared
+    from .columns import Columns
 
 
 class Run(NamedTuple):

@@ -23,6 +23,7 @@ from raincheck.conformance.evidence.folder import RUNS as RUNS_FOLDER
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.evidence.identity import differing, digest_of, identity, some, sources
 from raincheck.conformance.evidence.plans import RUNS, Plan, plans
+from raincheck.conformance.evidence.reading import json_in
 from raincheck.conformance.evidence.summary import headline, summary_of
 from raincheck.conformance.evidence.verdicts import compile_basis
 from raincheck.conformance.outcome import INCONCLUSIVE
@@ -197,13 +198,13 @@ def _old(path: Path | None) -> dict[str, Any] | None:
     if path is None:
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json_in(path)
         if found["verb"] == "audit" and {"schema", "properties", "cases"} <= found.keys():
             return dict(found)
         why = "it is no summary of an audit, or of one before summaries had a schema"
     except OSError as error:
         why = str(error.strerror)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         why = "it is no summary.json"
     raise UsageError(f"--against {path}: {why}: name the summary.json of an audit.")
 
@@ -241,7 +242,7 @@ def _keep_full(
 def _latest_full(out: Path) -> dict[str, Any]:
     """Return which was the latest complete audit of more than the quick tier, if one is known."""
     try:
-        return dict(json.loads((out.absolute().parent / FULL).read_text(encoding="utf-8")))
+        return dict(json_in(out.absolute().parent / FULL))
     except (OSError, ValueError, TypeError):
         return {}
 

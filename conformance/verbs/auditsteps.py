@@ -19,6 +19,7 @@ from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.folder import INCOMPLETE, SUMMARY, Ui
 from raincheck.conformance.evidence.identity import differing, digest_of, some
 from raincheck.conformance.evidence.plans import Plan
+from raincheck.conformance.evidence.reading import json_in, text_in
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
@@ -30,6 +31,8 @@ IDENTITY: Final = "identity.json"
 PLAN: Final = "plan.json"
 """The words of each step, by which a resumed audit knows that it is the same one."""
 SIDE_BY_SIDE: Final = 2
+_OTHER_FORM: Final = (KeyError, TypeError, AttributeError, IndexError, OverflowError)
+"""What is raised where a JSON value does not have the members that it should have."""
 GRACE: Final = 10.0
 """Seconds that a step has, when the audit is interrupted, to end the processes that it started."""
 
@@ -131,8 +134,8 @@ def interrupted(chosen: Sequence[Plan], out: Path, identity: Mapping[str, Any]) 
     if made.get("tools") != identity["tools"]:
         raise UsageError(f"--resume: the audit in {out} was begun with other tools: audit again.")
     try:
-        planned = (out / PLAN).read_text(encoding="utf-8")
-    except OSError as error:
+        planned = text_in(out / PLAN)
+    except (OSError, ValueError) as error:
         raise UsageError(f"--resume: {out} does not say its steps: audit again.") from error
     if planned != plan_text(chosen):
         raise UsageError(
@@ -151,9 +154,9 @@ def interrupted(chosen: Sequence[Plan], out: Path, identity: Mapping[str, Any]) 
 def _made(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
     """Return the identity of the audit in the folder, which must be of the same sources."""
     try:
-        made: dict[str, Any] = json.loads((folder / IDENTITY).read_text(encoding="utf-8"))
-        theirs: dict[str, str] = dict(made["sources"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        made: dict[str, Any] = json_in(folder / IDENTITY)
+        theirs: dict[str, str] = {str(name): each for name, each in made["sources"].items()}
+    except (OSError, ValueError, *_OTHER_FORM) as error:
         raise UsageError(
             f"{folder} does not say of which sources its evidence is: audit again."
         ) from error
@@ -185,9 +188,8 @@ def earlier(chosen: Sequence[Plan], source: Path, sources: dict[str, str]) -> tu
 def sources_of(folder: Path) -> str:
     """Return the digest of the sources that the evidence in the folder was made from."""
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        return str(summary["run"]["sources"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(json_in(folder / SUMMARY)["run"]["sources"])
+    except (OSError, ValueError, *_OTHER_FORM):
         return ""
 
 
@@ -207,8 +209,8 @@ def _absent(plan: Plan, source: Path) -> Step:
 def missing(plan: Plan, out: Path, problem: str, seconds: float) -> Step:
     """Return a step that has no results, or only those that it had found before it ended."""
     found: tuple[dict[str, Any], ...] = ()
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        partial = json.loads((out / plan.name / INCOMPLETE).read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, *_OTHER_FORM):
+        partial = json_in(out / plan.name / INCOMPLETE)
         found = tuple(each for each in partial["results"] if each["verdict"] != "holds")
     return Step(
         plan.name,
@@ -240,8 +242,7 @@ def left_out(plan: Plan, out: Path) -> Step:
 def read(plan: Plan, out: Path, seconds: float | None) -> Step:
     """Return the step with the results in its folder."""
     try:
-        text = (out / plan.name / SUMMARY).read_text(encoding="utf-8")
-        summary = json.loads(text)
+        summary = json_in(out / plan.name / SUMMARY)
         if seconds is None:
             seconds = float(summary["run"]["seconds"])
         verdict = str(summary["verdict"])
@@ -255,7 +256,7 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
             tuple(summary["results"]),
             generated=plan.generated,
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, *_OTHER_FORM) as error:
         return missing(plan, out, f"its summary.json cannot be read: {error}", seconds or 0.0)
 
 

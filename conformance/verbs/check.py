@@ -286,8 +286,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     options = _options(args)
     if args.dry_run:
         ui.announce("# in a folder that raincheck check --write-cfg has written:")
+        java, jar = find_java(), tlc_jar()
         for case in cases:
-            ui.announce(_dry(case, options_for(case, options)))
+            ui.announce(_dry(case, options_for(case, options), java, jar))
         return Outcome("check", (), again)
     evidence = Evidence("check", args.out)
     with Processes() as processes:
@@ -426,9 +427,9 @@ def _options(args: argparse.Namespace) -> Options:
     return Options(heap=args.heap, seed=args.seed, timeout=args.timeout)
 
 
-def _dry(case: Case, options: Options) -> str:
-    folder = Path(tempfile.gettempdir())
-    return shlex.join(tlc_command(Path(case.module.name), Path(case.cfg_name), folder, options))
+def _dry(case: Case, options: Options, java: Java, jar: Path) -> str:
+    module, cfg, folder = Path(case.module.name), Path(case.cfg_name), Path(tempfile.gettempdir())
+    return shlex.join(tlc_command(module, cfg, folder, options, java=java, jar=jar))
 
 
 def _cores() -> int:

@@ -8,11 +8,12 @@ from contextlib import AsyncExitStack
 from secrets import randbits
 from typing import NoReturn
 
+from raincheck.impl.arguments import FLAG, KEYS, SECONDS, check, choice, optional
 from raincheck.impl.asking.asker import Asker
 from raincheck.impl.errors import AskRefused, ConfigError, WaitTimeout, WireError
 from raincheck.impl.messages import Endpoint, shown
 from raincheck.impl.sealing.head import MAGIC as SEALED
-from raincheck.impl.sealing.keys import Keys, KeySource, read_keys
+from raincheck.impl.sealing.keys import Keys, KeySource, keys_to_seal
 from raincheck.impl.transport.contract import (
     Datagrams,
     Transport,
@@ -46,12 +47,14 @@ async def ask(
     AskRefused if the member does not tell this process, or cannot because of its key or version,
     and ConfigError for an address or a key that cannot be used.
     """
+    check("key=", key, optional(KEYS))
+    check("encrypt", encrypt, FLAG)
+    check("transport", transport, optional(choice("udp", "tcp")))
+    check("timeout", timeout, SECONDS)
     named = parse_endpoint(at, "member")
     if named[1] == 0:
         raise ConfigError(f"member {shown(named)} has port 0; name the port it listens on")
-    if transport not in (None, "udp", "tcp"):
-        raise ConfigError(f"transport {transport!r} cannot be asked over; choose udp or tcp")
-    keys = read_keys(key)
+    keys = keys_to_seal(key, encrypt=encrypt)
     place = await resolve(named, "member")
     here = (_address_towards(place), 0)
     async with AsyncExitStack() as opened:

@@ -34,6 +34,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
+from raincheck.impl.arguments import MEMBERS, TIMEOUT, check_call, instance
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
@@ -53,6 +54,7 @@ from .connect import ChannelConfig, ChannelSettings
 from .connecting import Connecting
 from .driver import Driver
 from .events import Excluded, MessageOrEvent, view_change
+from .hook import Hook
 from .inbox import Inbox
 from .names import Names
 from .readers import Readers
@@ -61,11 +63,31 @@ from .state_callbacks import StateNotTransferred
 from .status import encoded
 from .watched import Watched
 
+_CONFIG = instance(ChannelConfig, "give a ChannelConfig")
 _log = logging.getLogger("raincheck")
 
 
 class Channel(Watched):
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
+
+    on_excluded = Hook[Callable[[str], None]]()
+    """Called with the reason when the group excludes a member that was connected with
+    `rejoin=True`, behind the last message of that life; must not block.
+
+    Messages of its own that it has not delivered by then may be lost, and it is not unblocked.
+    It then has another address, `send` waits until it asks to join again, and it sees its new
+    view and, with set_state, the group's state before any message.
+    """
+    on_view = Hook[Callable[[View], None]]()
+    """Called with each view, behind the last message delivered before it; must not block.
+
+    If it raises, the member leaves the group, and whatever it is used for afterwards raises
+    NotMember with that error as its cause.
+    """
+    on_primary = Hook[Callable[[PrimaryChange], None]]()
+    """Called when it is known of a view whether it is primary, in front of its first message;
+    must not block. It is only called with `primary=`. If it raises, see `on_view`.
+    """
 
     def __init__(
         self,
@@ -88,26 +110,8 @@ class Channel(Watched):
         self._backoff = Backoff()
         self._returning: asyncio.Task[None] | None = None
         self._away = False  # between two lives
-        self.on_excluded: Callable[[str], None] | None = None
-        """Called with the reason when the group excludes a member that was connected with
-        `rejoin=True`, behind the last message of that life; must not block.
-
-        Messages of its own that it has not delivered by then may be lost, and it is not unblocked.
-        It then has another address, `send` waits until it asks to join again, and it sees its new
-        view and, with set_state, the group's state before any message.
-        """
         self._view: View | None = None
         self._readers = Readers[View](driver.settled)
-        self.on_view: Callable[[View], None] | None = None
-        """Called with each view, behind the last message delivered before it; must not block.
-
-        If it raises, the member leaves the group, and whatever it is used for afterwards raises
-        NotMember with that error as its cause.
-        """
-        self.on_primary: Callable[[PrimaryChange], None] | None = None
-        """Called when it is known of a view whether it is primary, in front of its first message;
-        must not block. It is only called with `primary=`. If it raises, see `on_view`.
-        """
         self.view_history: deque[View] = deque(maxlen=100)
         """The last views installed, oldest first."""
 
@@ -127,6 +131,7 @@ class Channel(Watched):
     @staticmethod
     def connecting(config: ChannelConfig) -> Connecting[Channel]:
         """Connect with these settings."""
+        check_call("config", config, _CONFIG)
         return Connecting(lambda: Channel._open(config))
 
     @staticmethod
@@ -222,6 +227,7 @@ class Channel(Watched):
 
         Raises StateNotTransferred when no member could give it.
         """
+        check_call("timeout", timeout, TIMEOUT)
         self._alive()
         if self._stack.state.core.phase in ("asking", "fetching", "setting"):
             raise RaincheckError(f"{self.address} is being given the group's state already")
@@ -247,6 +253,7 @@ class Channel(Watched):
         Raises WaitTimeout when that takes too long; the sockets are closed all the same.
         Messages that arrive meanwhile and find the inbox full are dropped from there on.
         """
+        check_call("timeout", timeout, TIMEOUT)
         await self._leave_once(self._config.leave_timeout if timeout is None else timeout)
 
     def _begin_to_leave(self) -> None:
@@ -291,6 +298,8 @@ class Channel(Watched):
 
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
         """Wait until the view has at least `count` members."""
+        check_call("count", count, MEMBERS)
+        check_call("timeout", timeout, TIMEOUT)
 
         def short() -> list[str]:
             here = " ".join(map(str, self.view.members))
@@ -307,6 +316,7 @@ class Channel(Watched):
 
     async def wait_for_primary(self, *, timeout: float | None = None) -> View:
         """Wait until the view is primary, and return it."""
+        check_call("timeout", timeout, TIMEOUT)
         await self._until(lambda: self.primary, "waiting for a primary view", timeout)
         return self.view
 

@@ -6,22 +6,52 @@ Whatever cannot work is found here, before anything is sent, and is one ConfigEr
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_bytes
-from typing import TypeAlias, TypedDict
+from typing import Annotated, TypeAlias, TypedDict
 
+from raincheck.impl.arguments import (
+    ADMISSION,
+    FLAG,
+    FOLDER,
+    FUNCTION,
+    IN_FILE_NAMES,
+    INCARNATION,
+    KEYS,
+    NAME,
+    NAMES,
+    NETWORKS,
+    PLACE,
+    PLACES,
+    SECONDS,
+    SECONDS_OR_0,
+    TEXT,
+    WHOLE,
+    check_settings,
+    choice,
+    count,
+    instance,
+)
 from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.sealing.keys import KeySource, read_keys
-from raincheck.impl.stack.config import Admit, StackConfig
+from raincheck.impl.sealing.keys import KeySource, keys_to_seal
+from raincheck.impl.stack.config import (
+    DELIVERIES,
+    MERGES,
+    MOST_VOTES,
+    ORDERS,
+    REPAIRS,
+    STABILITIES,
+    Admit,
+    StackConfig,
+)
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import (
     Transport,
@@ -37,7 +67,7 @@ from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
 
 from .events import Request
-from .idle_settings import CHECKED, check_given, check_stack
+from .idle_settings import BESIDE, FILLED_IN, check_filled_in, check_given
 from .payloads import Payload
 from .state_callbacks import GetStateCall, SetStateCall
 
@@ -52,7 +82,7 @@ DEFAULT_GROUP = "239.192.7.7:45588"
 _PRIMARY_TIMEOUT = 10.0
 
 _log = logging.getLogger("raincheck")
-_NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
+A_STACK = instance(StackConfig, "give a StackConfig, as in stack=StackConfig(max_bundle=9000)")
 
 
 class ChannelSettings(TypedDict, total=False):
@@ -103,149 +133,125 @@ class ChannelSettings(TypedDict, total=False):
 class ChannelConfig:
     """The settings of `Channel.connect`."""
 
-    cluster: str
+    cluster: Annotated[str, TEXT]
     """Name of the group."""
-    name: str | None = None
+    name: Annotated[str, NAME] | None = None
     """This member's name; None takes "host:port"."""
-    incarnation: int | None = None
+    incarnation: Annotated[int, INCARNATION] | None = None
     """Incarnation of this name; must grow with each restart. None takes milliseconds since 1970."""
-    transport: str = "udp"
+    transport: Annotated[str, choice(*TRANSPORTS)] = "udp"
     """One of `TRANSPORTS`: datagrams to each member, datagrams to an IP group, or TCP."""
-    bind: str | Endpoint = "127.0.0.1:0"
+    bind: Annotated[str | Endpoint, PLACE] = "127.0.0.1:0"
     """Where to listen: an address of this machine that the others can reach. Port 0: any."""
-    advertise: str | Endpoint | None = None
+    advertise: Annotated[str | Endpoint, PLACE] | None = None
     """Where the others reach this member, if that is not where it listens: with `bind` 0.0.0.0 or
     ::, and in containers whose ports are mapped. What it sends has to come from there. Port 0: that
     of `bind`."""
-    initial_hosts: Sequence[str | Endpoint] = ()
+    initial_hosts: Annotated[Sequence[str | Endpoint], PLACES] = ()
     """Addresses of members; this member's own may be among them. A host name stands for all of its
     addresses."""
-    group: str | Endpoint | None = None
+    group: Annotated[str | Endpoint, PLACE] | None = None
     """The IP multicast group, for transport "multicast" alone. None: `DEFAULT_GROUP`."""
-    timeout: float = 10.0
+    timeout: Annotated[float, SECONDS] = 10.0
     """Time-out of connecting, in seconds."""
-    leave_timeout: float = 10.0
+    leave_timeout: Annotated[float, SECONDS] = 10.0
     """Time-out of the graceful leave at the end of `async with`, in seconds."""
-    admit: Admit | None = None
+    admit: Annotated[Admit, ADMISSION] | None = None
     """Who may join while this member leads: a list of networks, or a function of a joiner's address
     and endpoint. None: as in `stack`, where everybody may."""
-    ask: Sequence[str] | None = None
+    ask: Annotated[Sequence[str], NETWORKS] | None = None
     """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
     the key, or, without one, who is on the same machine; []: nobody."""
-    inbox: int = 8 << 20
+    inbox: Annotated[int, count(1)] = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
-    trace: str | Path | None = None
+    trace: Annotated[str | Path, FOLDER] | None = None
     """Folder for a trace file of what SEQUENCER handles; None: no tracing."""
-    run: str = "run"
+    run: Annotated[str, IN_FILE_NAMES] = "run"
     """Name of the run in trace records and in the trace file's name."""
-    nodes: Sequence[str] = ()
+    nodes: Annotated[Sequence[str], NAMES] = ()
     """Names of all nodes of the run, as far as they are known, for the trace's header."""
-    seed: int | None = None
+    seed: Annotated[int, WHOLE] | None = None
     """Seed of the stack's random choices; None takes the incarnation."""
-    block: Callback | None = None
+    block: Annotated[Callback, FUNCTION] | None = None
     """Called, and awaited, before the group stops for a view change or a state transfer: complete
     what is half done. It may still send; what is sent later waits until `unblock`."""
-    unblock: Callback | None = None
+    unblock: Annotated[Callback, FUNCTION] | None = None
     """Called when the group goes on."""
-    on_call: OnCall | None = None
+    on_call: Annotated[OnCall, FUNCTION] | None = None
     """Answers the calls of members: it is called with each `Request`, and returns the answer or a
     coroutine of one. An exception that it raises is told to the caller."""
-    discard_own: bool = False
+    discard_own: Annotated[bool, FLAG] = False
     """Whether this member is not given what it multicasts itself, nor asked by its own calls of
     all. Unicasts and calls that name it do come."""
-    get_state: GetStateCall | None = None
+    get_state: Annotated[GetStateCall, FUNCTION] | None = None
     """Gives the application's state to a member that joins; see `state_desk`."""
-    set_state: SetStateCall | None = None
+    set_state: Annotated[SetStateCall, FUNCTION] | None = None
     """Takes the group's state as this member joins, before any message; connecting waits for it."""
-    key: KeySource = field(default=None, repr=False)
+    key: Annotated[KeySource, KEYS] | None = field(default=None, repr=False)
     """The group's key: `SIZE` bytes, the path of a key file, or several of these, of which the
     first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
-    encrypt: bool = True
+    encrypt: Annotated[bool, FLAG] = True
     """Whether datagrams under a key are encrypted too, not only authenticated. False needs a key.
     """
-    rejoin: bool = False
+    rejoin: Annotated[bool, FLAG] = False
     """Whether a member that the group excludes comes back by itself, as its next incarnation; see
     `Channel.on_excluded`."""
-    on_merge: str | None = None
+    on_merge: Annotated[str, choice(*MERGES)] | None = None
     """When this group meets another one of its name, after a partition or founded apart: "leave",
     one of the two gives way, and its members leave; "callback", they become one, and the
     application is shown a `MergeView`, in which it brings its states together; "state", the same,
     and the sides that do not prevail are given the state of the one that does (`get_state` and
     `set_state`). All members need the same. None: as in `stack`, where it is "leave"."""
-    order: str | None = None
+    order: Annotated[str, choice(*ORDERS)] | None = None
     """The protocol that gives messages one order: "sequencer", or "total", which does so by ids
     that begin anew with each view (docs/protocols/total.md). All members need the same. None: as in
     `stack`, where it is "sequencer"."""
-    delivery: str | None = None
+    delivery: Annotated[str, choice(*DELIVERIES)] | None = None
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same. None: as in `stack`, where it is
     "agreed"."""
-    stability: str | None = None
+    stability: Annotated[str, choice(*STABILITIES)] | None = None
     """How members learn what all have delivered, and forget it: "votes", each tells all, again and
     again; "gossip", a word goes from member to member and gathers it, at a few datagrams for each
     member however many there are. All members need the same, and their groups do not merge. None:
     as in `stack`, where it is "votes"."""
-    repair: str | None = None
+    repair: Annotated[str, choice(*REPAIRS)] | None = None
     """How members get what they lack: "requests", each asks as soon as it sees a gap; "gossip", it
     asks the member from which a gossip has come, which spreads the requests of a large group and
     takes longer; that needs `stability="gossip"`. All members need the same. None: as in `stack`,
     where it is "requests"."""
-    primary: str | None = None
+    primary: Annotated[str, choice("majority")] | None = None
     """Which side of a partition goes on: "majority", the one that has a majority of the last
     primary view; the others deliver nothing until they have merged with it. All members need the
     same. None: as in `stack`, where each side goes on for itself."""
-    expected_votes: int | None = None
+    expected_votes: Annotated[int, count(0, MOST_VOTES)] | None = None
     """With `primary` alone: how many votes all members have together; the first primary view needs
     them all. All members need the same."""
-    votes: int | None = None
+    votes: Annotated[int, count(0, MOST_VOTES)] | None = None
     """With `primary` alone: how many of them this member has. None: as in `stack`, where it is
     1."""
-    tie_breaker: bool | None = None
+    tie_breaker: Annotated[bool, FLAG] | None = None
     """With `primary` alone: whether of two halves the one with the smallest address (name, then
     earlier life) goes on, instead of neither. All members need the same. None: as in `stack`, where
     it does."""
-    found: bool | None = None
+    found: Annotated[bool, FLAG] | None = None
     """With `primary` alone: whether an operator says that the group's history is lost, and no other
     process goes on: then a majority of `expected_votes` may begin a new one."""
-    primary_timeout: float | None = None
+    primary_timeout: Annotated[float, SECONDS_OR_0] | None = None
     """With `primary` alone: for how many seconds a send or call waits until the view is primary,
     before it raises NotPrimary; 0: it does not wait. None: 10."""
-    stack: StackConfig = field(default_factory=StackConfig)
+    stack: Annotated[StackConfig, A_STACK] = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
     def __post_init__(self) -> None:
-        """Reject settings that cannot work."""
-        if self.transport not in TRANSPORTS:
-            raise ConfigError(
-                f"transport {self.transport!r} is unknown; choose one of {', '.join(TRANSPORTS)}"
-            )
-        if not self.cluster:
-            raise ConfigError("the cluster's name is empty; give the group a name")
-        if self.name is not None and not _NAME.fullmatch(self.name):
-            raise ConfigError(
-                f"name {self.name!r} is not usable; take up to 64 letters, digits, - _ . : @, "
-                f"not beginning with a dot"
-            )
-        if self.incarnation is not None and not 0 <= self.incarnation < 1 << 63:
-            raise ConfigError(f"incarnation {self.incarnation} is not between 0 and 2**63 - 1")
-        if isinstance(self.initial_hosts, str):
-            raise ConfigError(
-                f"initial_hosts is the text {self.initial_hosts!r}; give a list of HOST:PORT"
-            )
-        for setting in ("timeout", "leave_timeout", "inbox"):
-            if getattr(self, setting) <= 0:
-                raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
-        waits = self.patience
-        if not isinstance(waits, int | float) or not waits >= 0:  # so that NaN is refused, too
-            raise ConfigError(f"primary_timeout is {waits!r}; it must be 0 or more seconds")
-        check_stack(self.stack)
-        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
-            raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
+        """Reject settings that cannot work, and those that have no effect."""
+        check_settings(self, ChannelConfig)
+        check_filled_in("stack", self.stack, FILLED_IN)
         if self.ask is not None:
             inside(self.ask, "ask")
+        check_given(self, self.stack, recorded=self.recorded)
         merges = self._protocols()
-        check_given({name: getattr(self, name) for name in CHECKED}, self.stack)
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
             raise ConfigError("on_merge='state' needs get_state= and set_state=, of every member")
@@ -255,9 +261,16 @@ class ChannelConfig:
             )
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self._ip_group, "group")
+        if self.advertise is not None:
+            parse_endpoint(self.advertise, "advertise")
         for host in self.initial_hosts:
             if parse_endpoint(host, "initial host")[1] == 0:
                 raise ConfigError(f"initial host {host} has port 0; name the port it listens on")
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there will be a trace, whose records have `run` and `nodes`."""
+        return self.trace is not None
 
     @property
     def patience(self) -> float:
@@ -270,19 +283,7 @@ class ChannelConfig:
 
     def _protocols(self) -> StackConfig:
         """Return the protocols' settings, with those that were given beside them."""
-        names = (
-            "on_merge",
-            "order",
-            "delivery",
-            "stability",
-            "repair",
-            "primary",
-            "expected_votes",
-            "votes",
-            "tie_breaker",
-            "found",
-        )
-        beside = {name: getattr(self, name) for name in names}
+        beside = {name: getattr(self, name) for name in BESIDE}
         given = {name: value for name, value in beside.items() if value is not None}
         return replace(self.stack, **given)
 
@@ -334,7 +335,6 @@ class ChannelConfig:
         return replace(
             self._protocols(),
             cluster=self.cluster,
-            admit=self.stack.admit if self.admit is None else self.admit,
             initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
             discovery=transport.multicasts,
             sums=not transport.sealed,
@@ -349,12 +349,7 @@ class ChannelConfig:
 
     async def open_transport(self) -> Transport:
         """Open the sockets."""
-        keys = read_keys(self.key)
-        if not keys and not self.encrypt:
-            raise ConfigError(
-                "encrypt is False, and there is no key, so nothing is authenticated either; give "
-                "the group's key (key=), or leave encrypt= out"
-            )
+        keys = keys_to_seal(self.key, encrypt=self.encrypt)
         transport = await self._open_transport()
         if not keys:
             return transport
@@ -363,8 +358,6 @@ class ChannelConfig:
     async def _open_transport(self) -> Transport:
         endpoint = await resolve(parse_endpoint(self.bind, "bind"), "bind")
         advertise = await advertised(self.advertise, self.bind, endpoint)
-        if advertise is not None and self.transport == "multicast":
-            raise ConfigError("advertise= is for the transports udp and tcp, not for multicast")
         if self.transport == "udp":
             return UdpTransport(endpoint, advertise)
         if self.transport == "multicast":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
+from raincheck.impl.arguments import STRING, check_call
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Address, MergeView, Message, View
 from raincheck.impl.stack.calls import MOST_REASON
@@ -70,12 +71,14 @@ class Request:
         self._answer: Callable[[bytes, bool], None] | None = answer
 
     def reply(self, payload: Payload) -> None:
-        """Answer; raises RaincheckError if this call was answered before, and MessageTooLarge."""
+        """Answer; raises RaincheckError if this call was answered before, and MessageTooLarge or
+        ArgumentError."""
         self._once(as_bytes(payload), failed=False)
 
     def refuse(self, reason: str) -> None:
         """Say why there is no answer; raises RaincheckError if this call was answered before."""
-        self._once(reason.encode()[:MOST_REASON], failed=True)
+        check_call("reason", reason, STRING)
+        self._once(reason.encode(errors="replace")[:MOST_REASON], failed=True)
 
     @property
     def answered(self) -> bool:

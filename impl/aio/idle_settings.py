@@ -1,4 +1,4 @@
-"""Arguments of `Channel.connect` that another one leaves without effect: each is refused.
+"""Arguments of `connect` that another one leaves without effect: each is refused.
 
 Nobody gives an argument that is to do nothing. One that is taken in silence is believed in: votes
 without `primary=` leave both sides of a partition going on.
@@ -6,57 +6,80 @@ without `primary=` leave both sides of a partition going on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Collection, Iterator
 from typing import Any
 
+from raincheck.impl.arguments import defaults_of, shown_value, without_effect
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.stack.config import StackConfig
 
 OF_PRIMARY = ("expected_votes", "votes", "tie_breaker", "found", "primary_timeout")
 """What is for groups with `primary=` alone."""
-CHECKED = ("transport", "group", "primary", *OF_PRIMARY)
-"""The arguments that `check_given` looks at."""
-_FILLED_IN = ("cluster", "initial_hosts", "discovery", "sums")
+BESIDE = (
+    "admit",
+    "on_merge",
+    "order",
+    "delivery",
+    "stability",
+    "repair",
+    "primary",
+    "expected_votes",
+    "votes",
+    "tie_breaker",
+    "found",
+)
+"""The arguments that are settings of the stack too."""
+FILLED_IN = ("cluster", "initial_hosts", "discovery", "sums")
 """The settings of a stack that `connect` fills in, from its own arguments and the transport."""
 
 
-def check_stack(stack: object) -> None:
-    """Raise ConfigError for what are no settings of a stack, or settings that are replaced."""
-    if not isinstance(stack, StackConfig):
-        raise ConfigError(
-            f"stack is {stack!r}; give a StackConfig, as in stack=StackConfig(max_bundle=9000)"
-        )
-    defaults = {each.name: each.default for each in fields(StackConfig)}
-    for name in _FILLED_IN:
-        if getattr(stack, name) != defaults[name]:
+def check_filled_in(argument: str, settings: object, names: Collection[str]) -> None:
+    """Raise ConfigError for settings that are replaced by what `connect` fills in."""
+    defaults = defaults_of(type(settings))
+    for name in names:
+        if getattr(settings, name) != defaults[name]:
             raise ConfigError(
-                f"stack= has {name}={getattr(stack, name)!r}, which connect fills in from its "
-                f"other arguments; leave it out of the StackConfig"
+                f"{argument}= has {name}={shown_value(getattr(settings, name))}, which connect "
+                f"fills in from its other arguments; leave it out of the "
+                f"{type(settings).__name__}"
             )
 
 
-def check_given(given: Mapping[str, Any], stack: StackConfig) -> None:
-    """Raise ConfigError for the first of these arguments that has no effect beside the others.
+def check_given(config: Any, stack: StackConfig, *, recorded: bool) -> None:
+    """Raise ConfigError for the first argument of a channel that has no effect beside the others.
 
-    None stands for one that is not given.
+    None stands for one that is not given; `recorded`: there will be a trace.
     """
-    found = _idle({name: value for name, value in given.items() if value is not None}, stack)
-    problem = next(found, "")
+    problem = next(_idle(config, stack, recorded), "")
     if problem:
         raise ConfigError(problem)
 
 
-def _idle(given: Mapping[str, Any], stack: StackConfig) -> Iterator[str]:
-    if "primary" not in given and stack.primary is None:
+def _idle(config: Any, stack: StackConfig, recorded: bool) -> Iterator[str]:
+    if config.primary is None and stack.primary is None:
         for name in OF_PRIMARY:
-            if name in given:
-                yield (
-                    f"{name} is {given[name]!r}, and only groups with primary='majority' go by it; "
-                    f"give primary=, or leave {name}= out"
-                )
-    if "group" in given and given["transport"] != "multicast":
+            value = getattr(config, name)
+            if value is not None:
+                yield without_effect(name, value, "primary='majority'", "give primary=")
+    for name in BESIDE:
+        value, set_there = getattr(config, name), getattr(stack, name)
+        if value is not None and set_there not in (value, defaults_of(StackConfig)[name]):
+            yield (
+                f"{name} is {shown_value(value)}, and stack= has {name}={shown_value(set_there)}; "
+                f"say it in one of the two places"
+            )
+    if config.group is not None and config.transport != "multicast":
         yield (
-            f"group is {given['group']!r}, and transport {given['transport']!r} has no IP group; "
-            f"give transport='multicast', or leave group= out"
+            f"group is {shown_value(config.group)}, and transport {config.transport!r} has no IP "
+            f"group; give transport='multicast', or leave group= out"
         )
+    if config.advertise is not None and config.transport == "multicast":
+        yield "advertise= is for the transports udp and tcp, not for multicast; leave it out"
+    if not recorded:
+        for name in ("run", "nodes"):
+            value = getattr(config, name)
+            if value != defaults_of(type(config))[name]:
+                yield (
+                    f"{name} is {shown_value(value)}, and only a trace has it; give trace=, or "
+                    f"leave {name}= out"
+                )

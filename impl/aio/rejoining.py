@@ -47,5 +47,9 @@ def next_life(config: ChannelConfig, stack: Stack, hosts: Sequence[Endpoint]) ->
         incarnation=max(clock, stack.address.incarnation + 1),
         initial_hosts=tuple(dict.fromkeys((*hosts, *stack.endpoints))),
         found=None if stack.config.primary is None else False,
-        stack=replace(config.stack, join_timeout=max(config.stack.join_timeout, config.timeout)),
+        stack=replace(
+            config.stack,
+            found=False,
+            join_timeout=max(config.stack.join_timeout, config.timeout),
+        ),
     )

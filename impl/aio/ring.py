@@ -25,6 +25,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
+from raincheck.impl.arguments import MEMBERS, TIMEOUT, check_call, instance
 from raincheck.impl.errors import ConfigError, WaitTimeout
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
@@ -37,6 +38,7 @@ from raincheck.impl.stack.reports import Dropped, Left
 
 from .connected import Connected
 from .connecting import Connecting
+from .hook import Hook
 from .inbox import Inbox
 from .metrics import RingMetrics, events_of
 from .payloads import Payload, as_bytes
@@ -46,9 +48,14 @@ from .ring_driver import RingDriver
 from .ring_lock import Lock
 from .status import Status, encoded
 
+_SETTINGS = instance(RingSettings, "give RingSettings")
+
 
 class Ring(Connected[RingDriver]):
     """One member of a ring. Made by `Ring.connect`, ended by `close` or `leave`."""
+
+    on_view = Hook[Callable[[RingView], None]]()
+    """Called with each view when this member commits it; must not block."""
 
     def __init__(self, settings: RingSettings, opened: Opened) -> None:
         """Use `Ring.connect` instead."""
@@ -67,8 +74,6 @@ class Ring(Connected[RingDriver]):
         self._barred: str | None = None
         self._sealed: Endpoint | None = None
         self._closes = False
-        self.on_view: Callable[[RingView], None] | None = None
-        """Called with each view when this member commits it; must not block."""
 
     # connecting and leaving
 
@@ -101,6 +106,7 @@ class Ring(Connected[RingDriver]):
     @staticmethod
     def connecting(settings: RingSettings) -> Connecting[Ring]:
         """Connect with these settings."""
+        check_call("settings", settings, _SETTINGS)
         return Connecting(lambda: Ring._open(settings))
 
     @staticmethod
@@ -161,6 +167,7 @@ class Ring(Connected[RingDriver]):
         this member had crashed. A state file is good for coming back only in that case; otherwise
         the same call joins, as another life.
         """
+        check_call("timeout", timeout, TIMEOUT)
         await self._leave_once(self._settings.leave_timeout if timeout is None else timeout)
 
     async def close(self, timeout: float | None = None) -> None:
@@ -170,6 +177,7 @@ class Ring(Connected[RingDriver]):
         held is lost. The others then miss this member as if it had crashed. Raises WaitTimeout
         when it takes too long; the socket is closed all the same.
         """
+        check_call("timeout", timeout, TIMEOUT)
         self._closes = True
         await self.leave(timeout)
 
@@ -193,6 +201,7 @@ class Ring(Connected[RingDriver]):
         and `fence.lost` is set at that moment. A partition can hide the loss for as long as it
         lasts; only a resource that compares fences is safe from a late holder.
         """
+        check_call("timeout", timeout, TIMEOUT)
         return self._lock.held(timeout)
 
     # multicast
@@ -201,9 +210,11 @@ class Ring(Connected[RingDriver]):
         """Send one message to all members; wait while the node takes no more.
 
         It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
-        Raises MessageTooLarge for what no token can carry, and TypeError for what is not like
+        Raises MessageTooLarge for what no token can carry, and ArgumentError for what is not like
         bytes.
         """
+        if timeout is not None:
+            check_call("timeout", timeout, TIMEOUT)
         payload = as_bytes(payload)
         if self._driver.kept_waiting:
             await asyncio.sleep(0)
@@ -215,6 +226,7 @@ class Ring(Connected[RingDriver]):
 
     async def drain(self, *, timeout: float | None = None) -> None:
         """Wait until all that was multicast here has been delivered here."""
+        check_call("timeout", timeout, TIMEOUT)
         await self._until(lambda: self.node.pending == 0, "delivering what was sent", timeout)
 
     # the membership
@@ -311,6 +323,8 @@ class Ring(Connected[RingDriver]):
 
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> RingView:
         """Wait until this member has agreed on a view of at least `count` members."""
+        check_call("count", count, MEMBERS)
+        check_call("timeout", timeout, TIMEOUT)
 
         def short() -> list[str]:
             here = " ".join(map(str, self.members))

@@ -9,11 +9,28 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from pathlib import Path
 from secrets import randbits, token_bytes
-from typing import Any, NamedTuple, TypedDict
+from typing import Annotated, Any, NamedTuple, TypedDict
 
+from raincheck.impl.arguments import (
+    ADMISSION,
+    FILE,
+    FLAG,
+    FUNCTION,
+    INCARNATION,
+    KEYS,
+    LISTED,
+    NAME,
+    NETWORKS,
+    PLACE,
+    PLACES,
+    SECONDS,
+    TEXT,
+    check_settings,
+    count,
+    instance,
+)
 from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
@@ -26,15 +43,17 @@ from raincheck.impl.ring.starter import Starter, identity_of
 from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.ring_start.core import RingStart
 from raincheck.impl.ring_start.events import Stage
-from raincheck.impl.sealing.keys import KeySource, read_keys
+from raincheck.impl.sealing.keys import KeySource, keys_to_seal
 from raincheck.impl.transport.contract import Transport, is_own, parse_endpoint
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
+from .idle_settings import check_filled_in
 from .names import Names
-from .ring_places import Places, check_name, check_names, places_of
+from .ring_places import Places, check_names, places_of
 from .ring_starting import settled
 
+A_CONFIG = instance(RingConfig, "give a RingConfig, as in config=RingConfig(hungry=3.0)")
 _LIFE = 56  # bits of the number that tells the memories of a name from each other
 
 
@@ -68,100 +87,77 @@ class RingKeywords(TypedDict, total=False):
 class RingSettings:
     """The settings of `Ring.connect`."""
 
-    ring: str
+    ring: Annotated[str, TEXT]
     """Name of the ring; datagrams of other rings are counted and dropped."""
-    name: str | None = None
+    name: Annotated[str, NAME] | None = None
     """This member's name; None takes "host:port"."""
-    incarnation: int | None = None
+    incarnation: Annotated[int, INCARNATION] | None = None
     """Which life of this name joins; must grow with each. None takes milliseconds since 1970.
     Who founds the ring is in its first life, 0, and who comes back is in the one that was kept."""
-    bind: str | Endpoint | None = None
+    bind: Annotated[str | Endpoint, PLACE] | None = None
     """Where to listen: an address of this machine that the others can reach. None: where the
     list of members has this one, and any free port of 127.0.0.1 for one who joins."""
-    advertise: str | Endpoint | None = None
+    advertise: Annotated[str | Endpoint, PLACE] | None = None
     """Where the others reach this member, if that is not where it listens: with `bind` 0.0.0.0 or
     ::, and in containers whose ports are mapped. What it sends has to come from there, and the
     list of members has it there. Port 0: that of `bind`."""
-    members: Sequence[str] = ()
+    members: Annotated[Sequence[str], LISTED] = ()
     """Who found the ring, this member among them: "name@host:port" or "host:port", the same list
     at each of them, and at each start. They found it when all of them have answered that they have
     never been in a ring of this name; otherwise this one comes back, or joins."""
-    found: bool = False
+    found: Annotated[bool, FLAG] = False
     """An operator says that no ring of this name goes on, and that nobody who does not answer
     remembers one: then a majority of the members may found it. Said to one of them, once."""
-    join: Sequence[str | Endpoint] = ()
+    join: Annotated[Sequence[str | Endpoint], PLACES] = ()
     """Where members of the ring may be found, for who is none of `members`; they are asked one
     after the other. A host name stands for all of its addresses."""
-    config: RingConfig = field(default_factory=RingConfig)
+    config: Annotated[RingConfig, A_CONFIG] = field(default_factory=RingConfig)
     """Time-outs and limits; all members have the same."""
-    state_file: str | Path | None = None
+    state_file: Annotated[str | Path, FILE] | None = None
     """File of this member's state, with which it can come back in the same life."""
-    sync: bool = False
+    sync: Annotated[bool, FLAG] = False
     """Wait for the disk with each change of the state file: it then survives a power failure."""
-    timeout: float = 30.0
+    timeout: Annotated[float, SECONDS] = 30.0
     """Time-out of connecting, in seconds."""
-    leave_timeout: float = 10.0
+    leave_timeout: Annotated[float, SECONDS] = 10.0
     """Time-out of the graceful leave at the end of `async with`, in seconds."""
-    inbox: int = 8 << 20
+    inbox: Annotated[int, count(0, what=" (0: take no messages)")] = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the token waits for it.
     0: this member takes no messages at all."""
 
-    admit: Admit | Sequence[str] | None = None
+    admit: Annotated[Admit | Sequence[str], ADMISSION] | None = None
     """Who may join by this member: networks ("10.0.0.0/8"), or a function that is given the
     process's address and endpoint. None: whoever asks."""
 
-    ask: Sequence[str] | None = None
+    ask: Annotated[Sequence[str], NETWORKS] | None = None
     """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
     the key, or, without one, who is on the same machine; []: nobody."""
 
-    key: KeySource = field(default=None, repr=False)
+    key: Annotated[KeySource, KEYS] | None = field(default=None, repr=False)
     """The ring's key: `SIZE` bytes, the path of a key file, or several of these, of which the
     first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
-    encrypt: bool = True
-    """Whether datagrams under a key are encrypted too, not only authenticated."""
+    encrypt: Annotated[bool, FLAG] = True
+    """Whether datagrams under a key are encrypted too, not only authenticated. False needs a key.
+    """
 
-    repairs: Repairs | None = None
+    repairs: Annotated[Repairs, instance(Repairs, "give the Repairs of RAINCORE")] | None = None
     """For tests: the protocol with some of its repairs undone."""
-    on_node: Callable[[RingNode], None] | None = None
+    on_node: Annotated[Callable[[RingNode], None], FUNCTION] | None = None
     """For harnesses: called with the node before its first input."""
 
     def __post_init__(self) -> None:
-        """Reject settings that cannot work."""
-        if not self.ring:
-            raise ConfigError("the ring's name is empty; give the ring a name")
-        if self.name is not None:
-            check_name(self.name)
-        for setting in ("members", "join"):
-            given = getattr(self, setting)
-            kinds = str if setting == "members" else str | tuple
-            if isinstance(given, str):
-                raise ConfigError(f"{setting} is the text {given!r}; give a list of HOST:PORT")
-            if not (isinstance(given, list | tuple) and all(isinstance(x, kinds) for x in given)):
-                raise ConfigError(f"{setting} is {given!r}; give a list of HOST:PORT")
+        """Reject settings that cannot work, and those that have no effect."""
+        check_settings(self, RingSettings)
+        check_filled_in("config", self.config, ("ring", "identity", "sums"))
         if self.members and self.join:
             raise ConfigError(
                 "members= and join= exclude each other: one of the members finds the others by "
                 "members=, at each start; whoever else comes joins"
             )
-        for setting in ("found", "sync", "encrypt"):
-            if not isinstance(getattr(self, setting), bool):
-                raise ConfigError(
-                    f"{setting} is {getattr(self, setting)!r}; it must be True or False"
-                )
-        if self.state_file is not None and not (
-            isinstance(self.state_file, str | Path) and str(self.state_file) not in ("", ".")
-        ):
-            raise ConfigError(f"state_file is {self.state_file!r}; name a file, or leave it out")
+        if self.sync and self.state_file is None:
+            raise ConfigError("sync is True, and there is no file to sync; give state_file=")
         if self.found and not self.members:
             raise ConfigError("found=True is for one of members=; name them")
-        for setting in ("timeout", "leave_timeout"):
-            seconds = getattr(self, setting)
-            if isinstance(seconds, bool) or not (
-                isinstance(seconds, int | float) and 0 < seconds < inf
-            ):
-                raise ConfigError(f"{setting} is {seconds!r}; it must be above 0")
-        if self.inbox < 0:
-            raise ConfigError(f"inbox is {self.inbox}; it must be 0 (take no messages) or more")
         admission(self.admit)
         if self.ask is not None:
             inside(self.ask, "ask")
@@ -243,7 +239,7 @@ class RingSettings:
 
     async def open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
         """Open the socket."""
-        keys = read_keys(self.key)
+        keys = keys_to_seal(self.key, encrypt=self.encrypt)
         transport = await self._open_transport(bind, advertise)
         if not keys:
             return transport

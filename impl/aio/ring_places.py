@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple, NoReturn, TypeAlias
 
+from raincheck.impl.arguments import NAME, check
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint, shown
 from raincheck.impl.transport.contract import (
@@ -19,9 +19,6 @@ from raincheck.impl.transport.contract import (
 )
 
 from .names import Names
-
-_NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
-
 
 Placed: TypeAlias = tuple[str, Endpoint]
 """A member's name and endpoint."""
@@ -109,7 +106,7 @@ def member_of(text: str) -> Placed:
     if endpoint[1] == 0:
         raise ConfigError(f"member {text} has port 0; name the port it listens on")
     if at:
-        check_name(name)
+        check("name", name, NAME)
     return name if at else f"{endpoint[0]}:{endpoint[1]}", endpoint
 
 
@@ -120,12 +117,3 @@ def check_names(members: Sequence[str]) -> None:
             raise ConfigError(
                 f"members= has the name {name!r} {times} times; each member needs a name of its own"
             )
-
-
-def check_name(name: str) -> None:
-    """Raise ConfigError for what is no member's name."""
-    if not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"name {name!r} is not usable; take up to 64 letters, digits, - _ . : @, "
-            f"not beginning with a dot"
-        )

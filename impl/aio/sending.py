@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from raincheck.impl.errors import NotMember, NotPrimary, WaitTimeout, WouldBlock
+from raincheck.impl.arguments import ADDRESS, TIMEOUT, check_call, choice
+from raincheck.impl.errors import ArgumentError, NotMember, NotPrimary, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Address
 from raincheck.impl.stack.calls import Replies
 from raincheck.impl.stack.reports import Left
@@ -28,6 +29,7 @@ from .waiting import Pace, Turns
 Order: TypeAlias = Literal["total", "none"]
 """Whether messages to all have a place in the order of all."""
 
+_ORDER = choice("total", "none")
 _ALL = 1 << 62  # more bytes than there is ever room for
 _NEXT_VIEW = "waits for the next view, and that waits for this block(); it is delivered there"
 
@@ -82,16 +84,20 @@ class Sending(Connected[Driver]):
 
         Raises NotMember with the reason once this member is out of the group, NotInView if `to` is
         no member of the view, NotPrimary if the view is not primary for `primary_timeout`,
-        MessageTooLarge above `max_message`, or above one bundle without order, ValueError for
-        another order, or one with `to`, and TypeError for what is not like bytes.
+        MessageTooLarge above `max_message`, or above one bundle without order, and ArgumentError
+        for another order, or one with `to`, and for what is not like bytes.
         """
         ordinary = to is None and order == "total"
+        if timeout is not None:
+            check_call("timeout", timeout, TIMEOUT)
         if self._allowed and ordinary and type(payload) is bytes and len(payload) <= self._most:
             self._allowed -= 1
             self._put(payload)
             return
         content = as_bytes(payload)
         if order == "total":
+            if to is not None:
+                check_call("to", to, ADDRESS)
             await self._send(content, to, timeout)
             return
         _check(order, to)
@@ -158,11 +164,12 @@ class Sending(Connected[Driver]):
         Other messages may come between them. Cancelled, the first few of them were sent. `order`
         and the errors are those of `send`. No messages at all are sent at once, in whatever view.
         """
+        check_call("timeout", timeout, TIMEOUT)
         messages = all_as_bytes(payloads)
         self._allowed = 0
-        self._alive()
         if order != "total":
             _check(order, None)
+        self._alive()
         if not messages:
             return
         if not self._stack.primary:
@@ -237,10 +244,11 @@ class Sending(Connected[Driver]):
 
         Raises NotMember when this member is or gets out of the group, NotInView if somebody who is
         asked is no member of the view, NotPrimary as `send` does, WaitTimeout if not even the
-        request could be sent in time, MessageTooLarge, TypeError.
+        request could be sent in time, MessageTooLarge, ArgumentError.
         """
+        check_call("timeout", timeout, TIMEOUT)
         content = as_bytes(payload)
-        asked = None if to is None else (to,) if isinstance(to, Address) else tuple(set(to))
+        asked = _asked(to)
         ends = None if timeout is None else self._driver.now + timeout
         self._allowed = 0
         self._alive()
@@ -270,6 +278,7 @@ class Sending(Connected[Driver]):
         Within block() it raises what ends a wait that only the next view could end: NotPrimary if
         the view is not primary, and WouldBlock if it needs a member that has crashed meanwhile.
         """
+        check_call("timeout", timeout, TIMEOUT)
         if self._stack.pending and not self._stack.primary and self._in_callback():
             await self._primary_at_last(timeout)
         what = "delivering what was sent"
@@ -369,8 +378,19 @@ class Sending(Connected[Driver]):
 
 
 def _check(order: str, to: Address | None) -> None:
-    """Raise ValueError for an order that there is none of."""
-    if order != "none":
-        raise ValueError(f"order is {order!r}; choose 'total' or 'none'")
+    """Raise ArgumentError for an order that there is none of."""
+    check_call("order", order, _ORDER)
     if to is not None:
-        raise ValueError("a message to one member is in no order with others; leave out `order`")
+        raise ArgumentError("a message to one member is in no order with others; leave out `order`")
+
+
+def _asked(to: Address | Iterable[Address] | None) -> tuple[Address, ...] | None:
+    """Return whom a call asks, None for all; raises ArgumentError for who is no member."""
+    if to is None:
+        return None
+    asked: list[Any] = [to]
+    if isinstance(to, Iterable) and not isinstance(to, Address | str | bytes):
+        asked = [*to]
+    for each in asked:
+        check_call("to", each, ADDRESS)
+    return tuple(set(asked))

@@ -29,6 +29,7 @@ from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
 from typing import Protocol, TypeAlias
 
+from raincheck.impl.arguments import shown_value
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Address
 from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
@@ -234,7 +235,13 @@ class StateDesk:
     async def _set(self, set_state: SetStateCall, chunks: _Chunks) -> None:
         """Have set_state read the chunks; it is cancelled if it hangs."""
         patience = self._stack.application_timeout
-        task = asyncio.ensure_future(set_state(chunks))
+        setting = set_state(chunks)
+        if not inspect.isawaitable(setting):
+            raise StateNotTransferred(
+                f"set_state is no coroutine function: it has returned {shown_value(setting)}, and "
+                f"cannot have read the chunks; write async def"
+            )
+        task = asyncio.ensure_future(setting)
         try:
             while True:
                 taken = chunks.taken

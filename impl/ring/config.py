@@ -3,53 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
+from raincheck.impl.arguments import FLAG, SECONDS, STRING, TEXT, check_settings, count
 from raincheck.impl.errors import ConfigError
 
 HEADROOM = 16_384
 """Bytes of a datagram kept free for all of a token but its mail."""
+_DATAGRAM = count(2 * HEADROOM, 65_507, ", the most that UDP carries")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingConfig:
     """Settings of one member of a ring. Times are in seconds, sizes in bytes."""
 
-    ring: str = "raincheck"
+    ring: Annotated[str, TEXT] = "raincheck"
     """Name of the ring; datagrams of other rings are counted and dropped."""
-    identity: str = ""
+    identity: Annotated[str, STRING] = ""
     """What its founding has made of the name; datagrams of a ring of another identity are those of
     another ring. Set by whoever connects."""
 
-    eating: float = 0.02
+    eating: Annotated[float, SECONDS] = 0.02
     """Time that an idle token rests at each member; one with mail goes on at once."""
-    hungry: float = 2.0
+    hungry: Annotated[float, SECONDS] = 2.0
     """A member that has not had the token for so long, and for the rests of the others, suspects
     that it is lost."""
-    starving: float = 1.0
+    starving: Annotated[float, SECONDS] = 1.0
     """Time after which an unanswered 911 is repeated; doubles, with jitter, up to eightfold."""
 
-    retransmit_after: float = 0.05
+    retransmit_after: Annotated[float, SECONDS] = 0.05
     """First retransmission when nothing is acknowledged, and later where round trips are measured
     to be longer; doubles each time, up to `retransmit_max`."""
-    retransmit_max: float = 0.2
+    retransmit_max: Annotated[float, SECONDS] = 0.2
     """The longest pause between retransmissions."""
-    give_up: float = 0.8
+    give_up: Annotated[float, SECONDS] = 0.8
     """A message that is not acknowledged within this time is reported as undelivered."""
-    give_up_again: float = 0.2
+    give_up_again: Annotated[float, SECONDS] = 0.2
     """The same for a member that has failed and has not been heard since."""
-    hello: float = 0.1
+    hello: Annotated[float, SECONDS] = 0.1
     """Time between two questions of a joiner to possible members."""
 
-    max_members: int = 64
+    max_members: Annotated[int, count(2, 256)] = 64
     """The most members of a ring; further ones are not admitted."""
-    sums: bool = True
+    sums: Annotated[bool, FLAG] = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
-    joins_per_minute: int = 30
+    joins_per_minute: Annotated[int, count(1)] = 30
     """Guests of one endpoint in a minute at a member, and ten times as many of all; more of them
     wait."""
-    max_datagram: int = 60_000
+    max_datagram: Annotated[int, _DATAGRAM] = 60_000
     """The most bytes of one datagram, which the token shares with all mail of a round."""
-    send_buffer: int = 1 << 20
+    send_buffer: Annotated[int, count(1)] = 1 << 20
     """Bytes of messages that `multicast` accepts before the token comes."""
 
     @property
@@ -64,21 +67,7 @@ class RingConfig:
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
-        for name in (
-            "eating",
-            "hungry",
-            "starving",
-            "retransmit_after",
-            "retransmit_max",
-            "give_up",
-            "give_up_again",
-            "hello",
-        ):
-            value = getattr(self, name)
-            if not 0 < value < float("inf"):
-                raise ConfigError(f"{name} is {value}; it must be a number of seconds above 0")
-        if not self.ring:
-            raise ConfigError("ring is empty; a ring needs a name that no other ring has")
+        check_settings(self, RingConfig)
         if self.hungry <= self.eating:
             raise ConfigError(
                 f"hungry ({self.hungry}) must be above eating ({self.eating}), "
@@ -108,17 +97,6 @@ class RingConfig:
             raise ConfigError(
                 f"starving ({self.starving}) must be above give_up ({self.give_up}), "
                 f"or a 911 is begun anew before it can pass a failed member"
-            )
-        if not 2 <= self.max_members <= 256:
-            raise ConfigError(f"max_members is {self.max_members}; choose between 2 and 256")
-        if self.joins_per_minute < 1:
-            raise ConfigError(
-                f"joins_per_minute is {self.joins_per_minute}; at least 1 process has to be let in"
-            )
-        if not 2 * HEADROOM <= self.max_datagram <= 65_507:
-            raise ConfigError(
-                f"max_datagram is {self.max_datagram}; choose between {2 * HEADROOM} and 65507, "
-                f"the most that UDP carries"
             )
         if self.send_buffer < self.max_message:
             raise ConfigError(

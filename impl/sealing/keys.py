@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from raincheck.impl.arguments import ONE_KEY, check
 from raincheck.impl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -75,6 +76,17 @@ def read_keys(source: KeySource, environ: Mapping[str, str] = os.environ) -> Key
     return _read(source)
 
 
+def keys_to_seal(source: KeySource, *, encrypt: bool) -> Keys:
+    """Return the keys; raises ConfigError too if there is none, and `encrypt` is false."""
+    keys = read_keys(source)
+    if not keys and not encrypt:
+        raise ConfigError(
+            "encrypt is False, and there is no key, so nothing is authenticated either; give "
+            "the key of all members (key=), or leave encrypt= out"
+        )
+    return keys
+
+
 def _from_environment(environ: Mapping[str, str]) -> Keys:
     text, files = environ.get(KEY, ""), environ.get(KEY_FILE, "")
     if text and files:
@@ -84,13 +96,12 @@ def _from_environment(environ: Mapping[str, str]) -> Keys:
     return _of_text(text.replace(",", " "), KEY) if text else ()
 
 
-def _read(source: object) -> Keys:
+def _read(source: OneKey) -> Keys:
+    check("key=", source, ONE_KEY)
     if isinstance(source, bytes | bytearray):
         return (Key(bytes(source)),)
     if isinstance(source, str) and _HEX.fullmatch(source.strip()):
         raise ConfigError("key= is a text of digits; give bytes.fromhex(...), or a file's path")
-    if not isinstance(source, str | Path):
-        raise ConfigError(f"key= is a {type(source).__name__}; give bytes, or a file's path")
     return _of_file(Path(source))
 
 

@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
+from raincheck.impl.arguments import (
+    ADMISSION,
+    ENDPOINTS,
+    FLAG,
+    SECONDS,
+    SECONDS_OR_0,
+    TEXT,
+    check,
+    check_settings,
+    choice,
+    count,
+    defaults_of,
+    without_effect,
+)
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
@@ -25,6 +39,8 @@ STABILITIES = ("votes", "gossip")
 REPAIRS = ("requests", "gossip")
 """How members get what they lack."""
 MOST_VOTES = 1_000_000
+OF_GOSSIP = ("desired_avg_gossip", "gossip_interval", "gossip_fanout", "gossip_delay")
+"""What is for groups with `stability="gossip"` alone."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "lan": {},
@@ -55,144 +71,143 @@ in 0.4 s, and takes as long a pause for one. "wan" bears pauses of three seconds
 class StackConfig:
     """Settings of one member's stack. Times are in seconds, sizes in bytes."""
 
-    cluster: str = "raincheck"
+    cluster: Annotated[str, TEXT] = "raincheck"
     """Name of the group; datagrams of other groups are counted and dropped."""
-    initial_hosts: tuple[Endpoint, ...] = ()
+    initial_hosts: Annotated[tuple[Endpoint, ...], ENDPOINTS] = ()
     """Endpoints to ask for admission. Empty, and no discovery: found a group at once."""
-    discovery: bool = False
+    discovery: Annotated[bool, FLAG] = False
     """Ask by broadcast too (the transport must be able to)."""
-    join_timeout: float = 1.0
+    join_timeout: Annotated[float, SECONDS] = 1.0
     """A process that no member answers within this time founds the group."""
-    join_interval: float = 0.1
+    join_interval: Annotated[float, SECONDS] = 0.1
     """Time between two requests to join."""
 
-    on_merge: str = "leave"
+    on_merge: Annotated[str, choice(*MERGES)] = "leave"
     """When this group meets another one of its name, after a partition or founded apart: "leave",
     one of the two gives way, and its members leave; "callback", they merge, and the application
     sees a MergeView; "state", they merge, and the sides that do not prevail take the state of the
     one that does. All members need the same."""
-    order: str = "sequencer"
+    order: Annotated[str, choice(*ORDERS)] = "sequencer"
     """The protocol that gives messages one order: "sequencer" or "total". All members need the
     same."""
-    delivery: str = "agreed"
+    delivery: Annotated[str, choice(*DELIVERIES)] = "agreed"
     """When a message in the order of all is delivered: "agreed", when it is received; "safe", when
     every member of the view has received it, so that not even a member that crashes has delivered
     what a survivor never does. All members need the same."""
-    stability: str = "votes"
+    stability: Annotated[str, choice(*STABILITIES)] = "votes"
     """How members learn what all have delivered, which nobody needs to keep: "votes", each tells
     all what it has delivered, again and again (STABLE); "gossip", a word goes from member to member
     and gathers it (PBCAST), so that a round costs each member a few datagrams however many there
     are. All members need the same; groups with "gossip" do not merge."""
-    repair: str = "requests"
+    repair: Annotated[str, choice(*REPAIRS)] = "requests"
     """How members get what they lack: "requests", each asks whom it lacks it from as soon as it
     sees a gap (NAKACK); "gossip", when a gossip comes by, it asks the member from which that has
     come (PBCAST), which spreads the requests of a large group and takes longer. "gossip" needs
     `stability="gossip"`. All members need the same."""
-    primary: str | None = None
+    primary: Annotated[str, choice("majority")] | None = None
     """Which side of a partition goes on: None, each for itself; "majority", the one whose view is
     primary, and nobody else delivers anything. All members need the same, and the same
     `expected_votes`; it needs an `on_merge` other than "leave"."""
-    expected_votes: int = 0
+    expected_votes: Annotated[int, count(0, MOST_VOTES)] = 0
     """With `primary`: how many votes there are altogether. The first primary view needs all."""
-    votes: int = 1
+    votes: Annotated[int, count(0, MOST_VOTES)] = 1
     """With `primary`: how many of them this member has."""
-    tie_breaker: bool = True
+    tie_breaker: Annotated[bool, FLAG] = True
     """With `primary`: whether of two halves the one with the smallest address goes on, instead of
     neither. All members need the same."""
-    found: bool = False
+    found: Annotated[bool, FLAG] = False
     """With `primary`: an operator says that no other process goes on, so that a majority of
     `expected_votes` may begin a new history."""
-    admit: Admit | None = None
+    admit: Annotated[Admit, ADMISSION] | None = None
     """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
     address must be in, or a function of its name and endpoint. None: everybody."""
-    joins_per_minute: int = 30
+    joins_per_minute: Annotated[int, count(1)] = 30
     """Admissions of one endpoint in a minute, and ten times as many of all; more of them wait."""
 
-    sums: bool = True
+    sums: Annotated[bool, FLAG] = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
-    max_bundle: int = 60_000
+    max_bundle: Annotated[int, count(2048, 1 << 20, " (UDP carries at most 65507)")] = 60_000
     """The most bytes of one datagram with messages; one that does not fit goes in fragments. What
     the protocols say of a whole group has up to 60,000 bytes, however small this is."""
-    max_message: int = 128 << 20
+    max_message: Annotated[int, count(2048, 1 << 30)] = 128 << 20
     """The most bytes of one message. A member keeps at most twice as many of each sender until
     their last fragments have come."""
-    send_buffer: int = 1 << 20
+    send_buffer: Annotated[int, count(1)] = 1 << 20
     """Bytes of messages that `send` accepts before they are transmitted."""
-    credit: int = 2 << 20
+    credit: Annotated[int, count(1)] = 2 << 20
     """Bytes of this member's messages that it has sent and not yet delivered itself."""
-    credit_messages: int = 65_536
+    credit_messages: Annotated[int, count(1)] = 65_536
     """The same, in messages."""
-    unicast_window: int = 64
+    unicast_window: Annotated[int, count(1)] = 64
     """Unacknowledged datagrams to one member; a receiver buffers as many out of order."""
-    unicast_window_bytes: int = 2 << 20
+    unicast_window_bytes: Annotated[int, count(1)] = 2 << 20
     """The same, in bytes."""
-    multicast_window: int = 128
+    multicast_window: Annotated[int, count(1)] = 128
     """Multicast datagrams that not all members have acknowledged."""
-    multicast_window_bytes: int = 4 << 20
+    multicast_window_bytes: Annotated[int, count(1)] = 4 << 20
     """The same, in bytes."""
-    retain_window: int = 512
+    retain_window: Annotated[int, count(1)] = 512
     """Multicast datagrams that are not stable; each member keeps as many for retransmission."""
-    retain_bytes: int = 16 << 20
+    retain_bytes: Annotated[int, count(1)] = 16 << 20
     """The same, in bytes."""
 
-    state_window: int = 16
+    state_window: Annotated[int, count(1)] = 16
     """Chunks of a state that its receiver has not taken yet; each is about a bundle."""
-    state_timeout: float = 10.0
+    state_timeout: Annotated[float, SECONDS] = 10.0
     """A state provider that has credit and sends nothing within this time is given up."""
 
-    flush_timeout: float = 10.0
+    flush_timeout: Annotated[float, SECONDS] = 10.0
     """A member that delays a view change or a state transfer for so long, because its block()
     does not return or it cannot fetch what it lacks, is reported and excluded."""
-    application_timeout: float = 8.0
+    application_timeout: Annotated[float, SECONDS] = 8.0
     """A member whose application keeps the group waiting for so long, because its block() does not
     return or it takes none of the messages that fill its inbox, leaves the group by itself. Below
     `flush_timeout`, so that it knows why before the others exclude it."""
-    open_latch_after: float | None = None
+    open_latch_after: Annotated[float, SECONDS] | None = None
     """A member that has been blocked for so long opens its latch by itself, and this is
     reported. None: never. It trades virtual synchrony for progress
     (members may deliver different messages)."""
 
-    ack_delay: float = 0.005
+    ack_delay: Annotated[float, SECONDS] = 0.005
     """The longest delay of an acknowledgement, so that it covers several datagrams."""
-    retransmit_after: float = 0.05
+    retransmit_after: Annotated[float, SECONDS] = 0.05
     """Delay of the first retransmission, longer where measured round trips are; it doubles with
     each retransmission, up to `retransmit_max`."""
-    retransmit_max: float = 0.5
+    retransmit_max: Annotated[float, SECONDS] = 0.5
     """The longest pause between retransmissions."""
-    nak_delay: float = 0.002
+    nak_delay: Annotated[float, SECONDS] = 0.002
     """Age of a gap when it is first asked for; further requests back off."""
 
-    stable_period: float = 0.5
+    stable_period: Annotated[float, SECONDS] = 0.5
     """Time between two digests, unless one is due sooner."""
-    stable_bytes: int = 2 << 20
+    stable_bytes: Annotated[int, count(1)] = 2 << 20
     """A digest is also due after so many delivered bytes, or an eighth of `retain_window`."""
-    stable_delay: float = 0.01
+    stable_delay: Annotated[float, SECONDS] = 0.01
     """The longest random delay before a member multicasts STABILITY."""
 
-    desired_avg_gossip: float = 0.2
+    desired_avg_gossip: Annotated[float, SECONDS] = 0.2
     """With gossip: mean time between two gossips that members of the group begin, however many they
     are, while there is something to collect."""
-    gossip_interval: float = 0.0
+    gossip_interval: Annotated[float, SECONDS_OR_0] = 0.0
     """With gossip: mean time between two gossips that this member begins; 0 takes
     `desired_avg_gossip` times the members."""
-    gossip_fanout: int = 2
+    gossip_fanout: Annotated[int, count(1)] = 2
     """With gossip: to how many members of those that have not seen a gossip a copy of it goes."""
-    gossip_delay: float = 0.02
+    gossip_delay: Annotated[float, SECONDS] = 0.02
     """With gossip: the longest random time before a member sends a gossip again, so that one copy
     covers what several have brought."""
 
-    heartbeat: float = 0.1
+    heartbeat: Annotated[float, SECONDS] = 0.1
     """Time between two signs of life to those members that watch this one."""
-    suspect_after: float = 1.0
+    suspect_after: Annotated[float, SECONDS] = 1.0
     """A member that is silent for so long is asked whether it is alive."""
-    verify_after: float = 0.23
+    verify_after: Annotated[float, SECONDS] = 0.23
     """A silent member that does not answer the question within this time is suspected."""
 
     @classmethod
     def preset(cls, name: str, **settings: Any) -> StackConfig:
         """Return the settings of one of `PRESETS`, but for those that are given here."""
-        if name not in PRESETS:
-            raise ConfigError(f"preset {name!r} is unknown; choose one of {', '.join(PRESETS)}")
+        check("preset", name, choice(*PRESETS))
         return cls(**{**PRESETS[name], **settings})
 
     @property
@@ -227,13 +242,9 @@ class StackConfig:
         return [f"primary={self.primary}", f"expected_votes={self.expected_votes}", *ties]
 
     def __post_init__(self) -> None:
-        """Reject settings that cannot work."""
-        if not 2048 <= self.max_bundle <= 1 << 20:
-            raise ConfigError(
-                f"max_bundle is {self.max_bundle}; choose between 2048 bytes and 1 MiB "
-                f"(UDP carries at most 65507)"
-            )
-        if not self.max_bundle <= self.max_message <= 1 << 30:
+        """Reject settings that cannot work, and those that have no effect."""
+        check_settings(self, StackConfig)
+        if self.max_bundle > self.max_message:
             raise ConfigError(
                 f"max_message is {self.max_message}; choose between max_bundle "
                 f"({self.max_bundle}) and 1 GiB"
@@ -247,22 +258,11 @@ class StackConfig:
         ):
             if getattr(self, name) < self.max_bundle:
                 raise ConfigError(
-                    f"{name} must hold at least one bundle of {self.max_bundle} bytes"
-                )
-        if self.on_merge not in MERGES:
-            raise ConfigError(
-                f"on_merge is {self.on_merge!r}; choose one of {', '.join(map(repr, MERGES))}"
-            )
-        for name, known in (
-            ("delivery", DELIVERIES),
-            ("stability", STABILITIES),
-            ("repair", REPAIRS),
-        ):
-            if (value := getattr(self, name)) not in known:
-                raise ConfigError(
-                    f"{name} is {value!r}; choose one of {', '.join(map(repr, known))}"
+                    f"{name} is {getattr(self, name)}; it must hold at least one bundle of "
+                    f"{self.max_bundle} bytes"
                 )
         self._check_gossip()
+        self._check_idle()
         for needs, what in (
             (self.on_merge != "leave", "groups are merged by"),
             (self.delivery == "safe", "safe delivery rests on"),
@@ -277,40 +277,7 @@ class StackConfig:
         self._check_primary()
         if self.admit is not None and not callable(self.admit):
             inside(self.admit, "admit")
-        for name in (
-            "joins_per_minute",
-            "credit_messages",
-            "unicast_window",
-            "multicast_window",
-            "retain_window",
-            "stable_bytes",
-            "gossip_fanout",
-            "state_window",
-        ):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in (
-            "join_timeout",
-            "join_interval",
-            "ack_delay",
-            "retransmit_after",
-            "nak_delay",
-            "stable_period",
-            "stable_delay",
-            "desired_avg_gossip",
-            "gossip_delay",
-            "state_timeout",
-            "verify_after",
-            "flush_timeout",
-            "application_timeout",
-        ):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
-        if self.open_latch_after is not None and self.open_latch_after <= 0:
-            raise ConfigError(
-                f"open_latch_after is {self.open_latch_after}; it must be above 0, or None"
-            )
-        if self.suspect_after < 2 * self.heartbeat or self.heartbeat <= 0:
+        if self.suspect_after < 2 * self.heartbeat:
             raise ConfigError(
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
                 f"({self.heartbeat}), or every late sign of life is a suspicion"
@@ -324,14 +291,24 @@ class StackConfig:
                 f"groups with stability='gossip' do not merge, and on_merge is {self.on_merge!r}; "
                 f"leave one of them out"
             )
-        if self.gossip_interval < 0:
-            raise ConfigError(f"gossip_interval is {self.gossip_interval}; it must be 0 or more")
+
+    def _check_idle(self) -> None:
+        """Reject times of the protocol that was not chosen; a preset has those of both."""
+        if self.stability != "gossip":
+            idle = dict.fromkeys(OF_GOSSIP, "stability='gossip'")
+        else:
+            idle = {} if self.order == "total" else {"stable_period": "stability='votes'"}
+            if self.gossip_interval:
+                idle["desired_avg_gossip"] = "gossip_interval=0"
+        for name, needed in idle.items():
+            value = getattr(self, name)
+            usual = [defaults_of(StackConfig)[name], *(each.get(name) for each in PRESETS.values())]
+            if value not in usual:
+                raise ConfigError(
+                    without_effect(name, value, needed, "give both in one StackConfig")
+                )
 
     def _check_order(self) -> None:
-        if self.order not in ORDERS:
-            raise ConfigError(
-                f"order is {self.order!r}; choose one of {', '.join(map(repr, ORDERS))}"
-            )
         if self.order != "total":
             return
         for offered, what, why in (
@@ -357,22 +334,13 @@ class StackConfig:
                 )
 
     def _check_primary(self) -> None:
-        for name in ("expected_votes", "votes"):
-            if type(value := getattr(self, name)) is not int:
-                raise ConfigError(f"{name} is {value!r}; it must be a whole number")
-        for name in ("tie_breaker", "found"):
-            if not isinstance(value := getattr(self, name), bool):
-                raise ConfigError(f"{name} is {value!r}; it must be True or False")
         if self.primary is None:
-            others = (self.expected_votes, self.votes, self.tie_breaker, self.found)
-            if others != (0, 1, True, False):
-                raise ConfigError(
-                    "expected_votes, votes, tie_breaker and found are for groups with "
-                    "primary='majority'"
-                )
+            for name in ("expected_votes", "votes", "tie_breaker", "found"):
+                if (value := getattr(self, name)) != defaults_of(StackConfig)[name]:
+                    raise ConfigError(
+                        without_effect(name, value, "primary='majority'", "give primary=")
+                    )
             return
-        if self.primary != "majority":
-            raise ConfigError(f"primary is {self.primary!r}; choose 'majority', or None")
         if not 1 <= self.expected_votes <= MOST_VOTES:
             raise ConfigError(
                 f"expected_votes is {self.expected_votes}; say with primary= how many votes all "

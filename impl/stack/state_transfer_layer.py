@@ -138,12 +138,21 @@ class StateTransferLayer(Layer):
             self._noted(now)
         else:
             self._do(InstallView(view.members, view.id.counter), now)
-            if self._owed and self.core.phase == "asking" and self.core.leader not in view.members:
-                self._do(AskAnew(), now)
+            self._ask_anew(placed, now)
         for joiner in event.wanting if isinstance(event, Install) else ():
             self._do(ReceiveJoin(joiner), now)
         if placed.sides and self.config.on_merge == "state":
             self._merge(placed, now)
+
+    def _ask_anew(self, placed: PlacedView, now: float) -> None:
+        """Ask the first member for the state, if the one that was asked will not see to it.
+
+        After a merge that may be a member that is there, and leads nobody any more.
+        """
+        members, asked = placed.view.members, self.core.leader
+        parted = self._owed and asked not in members
+        if self.core.phase == "asking" and (parted or (placed.sides and asked != members[0])):
+            self._do(AskAnew(), now)
 
     def _merge(self, placed: PlacedView, now: float) -> None:
         """Have the sides of a merged view that do not prevail take the state of the one that does.
@@ -151,8 +160,8 @@ class StateTransferLayer(Layer):
         Until they have it they are not given what is delivered: it is in that state.
         """
         first, taking = placed.view.members[0], yielding(placed)
-        self._owed = self.me in taking
-        if self._owed:
+        if self.me in taking:
+            self._owed = True
             self._do(Merge(first), now)
         if first == self.me:
             for member in taking:
@@ -219,6 +228,9 @@ class StateTransferLayer(Layer):
             effect = todo.popleft()
             if isinstance(effect, Resume):
                 self.below.down(Transferred(), now)
+            elif isinstance(effect, GetState) and self.core.discarding:
+                # Of what it discards, this member's own state has nothing.
+                todo.extend(self.core.handle(ReadFailed(effect.requester)))
             elif isinstance(effect, GetState | EndState | Begun | HandUp | Failed):
                 self.indications.append(effect)
             else:

@@ -13,12 +13,14 @@ import asyncio
 import contextlib
 import errno
 import ipaddress
+import re
 import socket
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from raincheck.impl.arguments import PLACE, check, shown_value
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint, shown
 from raincheck.impl.sealing.keys import Keys
@@ -32,6 +34,7 @@ Receiver: TypeAlias = Callable[[Datagrams], object]
 MAX_UDP_PAYLOAD = 65_507
 """The most that IPv4 lets one datagram carry."""
 
+_PORT = re.compile(r"[0-9]{1,5}")
 _BUFFER = 4 << 20  # bytes asked of the kernel for each socket, both ways
 
 
@@ -101,6 +104,7 @@ class Transport(ABC):
 
 def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
     """Parse "host:port"; raise ConfigError if it is not that."""
+    check(what, text, PLACE)
     if isinstance(text, tuple):
         host, port = text[0], str(text[1])
     else:
@@ -108,19 +112,19 @@ def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
         bare = host.removeprefix("[").removesuffix("]")
         if ":" in bare and host != f"[{bare}]":
             raise ConfigError(
-                f"{what} {text!r} has an IPv6 address without brackets, so that its port cannot "
-                f"be told from it; write for example [::1]:7001"
+                f"{what} {shown_value(text)} has an IPv6 address without brackets, so that its "
+                f"port cannot be told from it; write for example [::1]:7001"
             )
         host = bare
-    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+    if not host or not _PORT.fullmatch(port) or int(port) > 65_535:
         raise ConfigError(
-            f"{what} {text!r} is not HOST:PORT with a port from 0 to 65535; "
+            f"{what} {shown_value(text)} is not HOST:PORT with a port from 0 to 65535; "
             f"write for example 127.0.0.1:7001"
         )
     if "%" in host:
         raise ConfigError(
-            f"{what} {text!r} has a zone, which means nothing to the others; use an address that "
-            f"is the same on every machine"
+            f"{what} {shown_value(text)} has a zone, which means nothing to the others; use an "
+            f"address that is the same on every machine"
         )
     return host, int(port)
 

@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from .machine import Accepted, ModelError, Refused, Step, Value
 
 S = TypeVar("S", bound=Hashable)
 L = TypeVar("L")
+
+_MOST: Final = 200_000
+"""The number of answers that a system remembers."""
 
 Handler: TypeAlias = Callable[[Any, Any, Any], Accepted[Any, Any] | Refused]
 """One action of one node: (rules, its local state, the input) -> the answer."""
@@ -112,19 +116,36 @@ class Composed(ABC, Generic[S, L]):
         the event consumes. `args` are the arguments of the spec's action, by default the node's
         name and then the event's fields.
         """
-        action = type(event).__name__
-        answer = self.handlers[action](self.rules, self.local(state, node), event)
-        if isinstance(answer, Refused):
+        local, kind = self.local(state, node), type(event)
+        try:
+            accepted = self._answered_before[kind, local, event]
+        except KeyError:
+            if len(self._answered_before) >= _MOST:
+                self._answered_before.clear()
+            accepted = self._answered_before[kind, local, event] = self._newly_answered(
+                local, event
+            )
+        if accepted is None:
             return
-        if not isinstance(answer, Accepted):
+        target = self.carried(state, node, accepted.local, accepted.outputs)
+        if target is not None:
+            given = (node, *event) if args is None else args
+            yield Move(kind.__name__, given, target, node, event, accepted.outputs)
+
+    @cached_property
+    def _answered_before(self) -> dict[tuple[type[Any], L, Any], Accepted[L, Any] | None]:
+        """What handlers answered, None if they refused: few local states make many states."""
+        return {}
+
+    def _newly_answered(self, local: L, event: Any) -> Accepted[L, Any] | None:
+        action = type(event).__name__
+        answer = self.handlers[action](self.rules, local, event)
+        if not isinstance(answer, Accepted | Refused):
             raise ModelError(
                 f"{type(self).__module__}: the handler of {action} answered {answer!r}: it must "
                 "answer Accepted or Refused"
             )
-        target = self.carried(state, node, answer.local, answer.outputs)
-        if target is not None:
-            given = (node, *event) if args is None else args
-            yield Move(action, given, target, node, event, answer.outputs)
+        return answer if isinstance(answer, Accepted) else None
 
 
 def handlers_of(inputs: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Handler]:

@@ -158,11 +158,16 @@ def _fill(made: Fcn, items: dict[Value, Value]) -> Fcn:
 
 
 def _sorted(items: dict[Value, Value]) -> dict[Value, Value]:
-    ordered = in_order(items)
-    return items if ordered == list(items) else {k: items[k] for k in ordered}
+    if len(items) < 2:
+        return items
+    keys = list(items)
+    ordered = in_order(keys)
+    return items if ordered == keys else {k: items[k] for k in ordered}
 
 
 def _is_sequence(items: dict[Value, Value]) -> bool:
+    if items and type(next(iter(items))) is not int:  # most often so, and quickly seen
+        return False
     last = len(items)
     return all(type(k) is int and 1 <= k <= last for k in items)
 
@@ -196,17 +201,17 @@ def items(value: Value) -> dict[Value, Value]:
 
 def identical(left: Value, right: Value) -> bool:
     """Tell whether TLA+ too considers these equal: as `==`, but TRUE differs from 1."""
-    return left is right or (left == right and _of_one_kind(left, right))
+    return left is right or (left == right and of_one_kind(left, right))
 
 
-def _of_one_kind(left: Value, right: Value) -> bool:
+def of_one_kind(left: Value, right: Value) -> bool:
     """Tell whether two values that are equal in Python are the same in TLA+ too."""
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, tuple):
         # No generators here: this is the inner loop of every comparison of state graphs.
         for one, other in zip(left, cast("tuple[Value, ...]", right), strict=True):
-            if one is not other and not _of_one_kind(one, other):
+            if one is not other and not of_one_kind(one, other):
                 return False
     elif isinstance(left, Fcn):
         pairs = zip(left._map.items(), cast("Fcn", right)._map.items(), strict=True)
@@ -214,12 +219,12 @@ def _of_one_kind(left: Value, right: Value) -> bool:
             # In the order of their kinds: twin keys have the same place, or there are none.
             if key is not same and not identical(key, same):
                 return False
-            if one is not other and not _of_one_kind(one, other):
+            if one is not other and not of_one_kind(one, other):
                 return False
     elif isinstance(left, frozenset):
         twins = {each: each for each in cast("frozenset[Value]", right)}
         for one in left:
             other = twins[one]
-            if one is not other and not _of_one_kind(one, other):
+            if one is not other and not of_one_kind(one, other):
                 return False
     return True

@@ -31,6 +31,13 @@ class Conjunct:
     patterns: Patterns | None = None
     apart: Callable[..., Sequence[Expr]] | None = None
     """Conditions on the state before; the cases in which they hold and do not are proved apart."""
+    rests_on: tuple[str, ...] = ()
+    """The conjuncts from which it is proved to be kept; if none is named, all that serve it.
+
+    Terms of the others would only lead the solver astray, further with one seed than with another.
+    """
+    serves: tuple[str, ...] = ()
+    """The claims that alone are proved from it, beside itself; if none is named, all are."""
 
     def formula(self, s: World) -> Expr:
         """Return the statement in that world."""
@@ -65,6 +72,8 @@ class Property:
     name: str
     says: str
     formula: Callable[[World], Expr]
+    rests_on: tuple[str, ...] = ()
+    """The conjuncts from which it is proved; if none is named, all that serve it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +151,16 @@ def obligations(
     conjuncts = [each for each in theory.invariant if claims is None or each.name in claims]
     s = theory.world()
     axioms = tuple(axiom.formula(s) for axiom in theory.axioms)
-    assumed = (*axioms, *(each.formula(s) for each in theory.invariant))
+    formulas = [(each, each.formula(s)) for each in theory.invariant]
+
+    def assumed(claim: Conjunct | Property) -> tuple[Expr, ...]:
+        def needed(each: Conjunct) -> bool:
+            if claim.rests_on:
+                return each.name in claim.rests_on
+            return not each.serves or claim.name in (each.name, *each.serves)
+
+        return (*axioms, *(formula for each, formula in formulas if needed(each)))
+
     condition, values = theory.initial(s)
     start = s.after(values)
     found = [
@@ -161,10 +179,10 @@ def obligations(
             if z3.is_expr(denied) and denied.eq(before):
                 denied = False  # the action changes nothing that the conjunct mentions
             for case in [()] if denied is False else _cases(each, s):
-                known = (*assumed, guard, *case)
+                known = (*assumed(each), guard, *case)
                 found.append(Obligation("kept", each.name, transition.name, known, denied))
     found += [
-        Obligation("implied", goal.name, "", assumed, Not(goal.formula(s)))
+        Obligation("implied", goal.name, "", assumed(goal), Not(goal.formula(s)))
         for goal in theory.properties
     ]
     return found

@@ -178,6 +178,9 @@ def damaged(value: Any, path: Path, draw: Random) -> Any:
         return value._replace(**{path[0]: part})
     if not value:
         return value
+    if isinstance(value, frozenset):
+        one = draw.choice(sorted(value, key=repr))
+        return value - {one} | {damaged(one, path[1:], draw)}
     i = draw.randrange(len(value)) if path[0] == "*" else int(path[0])
     return (*value[:i], damaged(value[i], path[1:], draw), *value[i + 1 :])
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 from argparse import Namespace
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,6 +15,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.evidence.identity import digest_of, sources
 from raincheck.conformance.evidence.plans import Plan, plans
 from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_text
@@ -118,13 +120,16 @@ def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:
     return [*STAND_IN, *words]
 
 
-TOOLS = examine()
+@cache
+def tools() -> tuple[Result, ...]:
+    """What is installed, asked once: Java takes its time."""
+    return examine()
 
 
 @pytest.fixture(autouse=True)
 def known_tools(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look for the tools once: Java takes its time."""
-    monkeypatch.setattr(audit, "examine", lambda: TOOLS)
+    """Let every audit of a test know the tools already."""
+    monkeypatch.setattr(audit, "examine", tools)
 
 
 @pytest.fixture
@@ -138,7 +143,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of an audit of good steps; who changes it changes a copy."""
     folder = tmp_path_factory.mktemp("good") / "a"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "examine", lambda: TOOLS)
+        patch.setattr(audit, "examine", tools)
         patch.setattr(auditsteps, "command_of", stand_in)
         assert audit.run(arguments(folder), QUIET).verdict == HOLDS
     return folder
@@ -347,14 +352,19 @@ def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_le
     steps = {plan.name: plan for plan in plans("quick", 7, 1)}
 
     assert {"run", "run-raincore", "run-merging", "judges", "damage"} <= steps.keys()
-    assert set(steps["conform"].after) == {"run", "run-total", "run-raincore", "run-merging"}
-    assert steps["run-total"].words[-4:] == ("--runs", "1", "--seed", "7")
+    merging = {"run-merging", "run-merging-primary"}
+    groups = {"run", "run-gossip", "run-total", "run-raincore", *merging}
+    assert set(steps["conform"].after) == groups
+    assert {"--primary", "majority"} < set(steps["run-merging-primary"].words)
+    assert steps["run-merging-primary"].words[-4:] == ("--runs", "1", "--seed", "7")
+    assert steps["run-gossip"].words[-4:] == ("--runs", "1", "--seed", "7")
+    assert steps["run-total"].words[-4:] == ("--runs", "2", "--seed", "7")
     judged = {"{run}/traces", "{run-raincore}/traces", "{run-merging}/traces"}
     assert judged <= set(steps["conform-spark"].words)
     assert "--quick" in steps["mutate"].words
     full = {plan.name: plan for plan in plans("full", 7, 1)}
     assert "--quick" not in full["mutate"].words
-    assert full.keys() - steps.keys() == {"run-gossip", "run-safe", "run-merging-primary"}
+    assert full.keys() - steps.keys() == {"run-safe"}
     assert full["run-merging-primary"].words[-4:] == ("--primary", "majority", "--seed", "7")
     assert full["run-total"].words[2:4] == ("--runs", "1")
     assert "{run-total}/traces" in full["conform"].words
@@ -433,7 +443,7 @@ def first_part(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return one(plan, *words, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "examine", lambda: TOOLS)
+        patch.setattr(audit, "examine", tools)
         patch.setattr(auditsteps, "command_of", stand_in)
         patch.setattr(auditsteps, "run_one", until_generate)
         with pytest.raises(Interrupted):
@@ -681,10 +691,6 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
 
     for record in protocols().values():
         wanted = ("specification",) if record.name in composed else LINKS
-        if record.name == "pbcast":  # no field runs in the quick tier
-            wanted = ("specification", "model", "code", "proofs")
-        if record.name == "primary":  # no proof yet, and no field runs in the quick tier
-            wanted = ("specification", "model", "code")
         if record.name == "ring_start":  # no proof, and no traces
             wanted = ("specification", "model", "code")
         if record.name in ("stability", "total_order"):  # services, which have no code

@@ -71,7 +71,7 @@ def good_steps() -> dict[str, Step]:
 def generate_entries() -> list[Entry]:
     """What replay and lockstep say of SEQUENCER."""
     return [
-        entry("sequencer-f1-repaired", covered=7, edges=7, steps=9),
+        entry("sequencer-f13-repaired", covered=7, edges=7, steps=9),
         entry("sequencer-lockstep", examples=100, steps=4000),
         entry("sequencer-coverage", guards=3, seen_false=3, actions=5, reached=5),
     ]
@@ -95,14 +95,14 @@ def test_a_case_that_is_not_as_expected_reaches_the_verdict_its_hole_and_its_pro
     steps = good_steps()
     entries = check_entries()
     for each in entries:
-        if each["name"] == "sequencer-f1-repaired":
+        if each["name"] == "sequencer-f13-repaired":
             each["verdict"] = "Agreement"
     steps["check"] = step("check", entries, VIOLATED)
 
     basis = compiled(steps)
 
     assert verdict_of(basis) == VIOLATED
-    assert {row.flaw: row.verdict for row in basis.flaws}["SEQ-F1"] == VIOLATED
+    assert {row.flaw: row.verdict for row in basis.flaws}["SEQ-F13"] == VIOLATED
     agreement = next(row for row in basis.properties if row.name == "Agreement")
     assert agreement.cells["TLC"].verdict == VIOLATED
 
@@ -111,7 +111,7 @@ def test_an_expected_violation_that_is_no_longer_found_is_a_failure() -> None:
     steps = good_steps()
     entries = check_entries()
     for each in entries:
-        if each["name"] == "sequencer-f2-seed":
+        if each["name"] == "sequencer-f2-undone":
             each["verdict"] = HOLDS
     steps["check"] = step("check", entries, VIOLATED)
 
@@ -512,7 +512,7 @@ def test_a_case_that_fell_by_one_property_decides_nothing_about_the_others() -> 
     steps = good_steps()
     entries = check_entries()
     for each in entries:
-        if each["name"] == "sequencer-f1-repaired":
+        if each["name"] == "sequencer-f13-repaired":
             each["verdict"] = "Agreement"
     steps["check"] = step("check", entries, VIOLATED)
 
@@ -520,7 +520,7 @@ def test_a_case_that_fell_by_one_property_decides_nothing_about_the_others() -> 
 
     assert cells["Agreement"].verdict == VIOLATED
     assert cells["Integrity"].verdict == INCONCLUSIVE
-    assert cells["Integrity"].text == "not decided by sequencer-f1-repaired"
+    assert cells["Integrity"].text == "not decided by sequencer-f13-repaired"
 
 
 @pytest.mark.parametrize(("broken", "verdict", "caught"), [(3, HOLDS, True), (0, HOLDS, False)])

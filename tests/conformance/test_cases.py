@@ -119,6 +119,18 @@ def named(folder: Path, text: str = GOOD) -> dict[str, Case]:
     return {case.name.removeprefix("counter-"): case for case in load(folder, text)}
 
 
+def test_a_table_that_has_changed_gives_its_new_cases(folder: Path) -> None:
+    old = named(folder)["small"]
+    assert named(folder)["small"] == old
+
+    new = named(folder, GOOD.replace("distinct = 9", "distinct = 8"))["small"]
+    (folder / "Counter.tla").rename(folder / "cases" / "Counter.tla")
+    moved = named(folder)["small"]
+
+    assert (old.distinct, new.distinct, moved.distinct) == (9, 8, 9)
+    assert moved.module == folder / "cases" / "Counter.tla"
+
+
 def test_a_case_is_read_with_its_constants_and_its_answer(folder: Path) -> None:
     case = named(folder)["small"]
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from raincheck.conformance.judges import damage
 from raincheck.conformance.judges.around import every
 from raincheck.conformance.judges.damage import (
     KINDS,
+    Damage,
     Exchange,
     Trial,
     chosen,
@@ -26,12 +28,16 @@ from raincheck.conformance.outcome import HOLDS, VIOLATED
 from raincheck.conformance.protocols.registry import installed_alone
 from raincheck.conformance.verbs.mutate import damaged_judges
 
-EVERY = damages()
+
+@cache
+def all_damages() -> tuple[Damage, ...]:
+    """Return every damage; to find them parses all checkers."""
+    return damages()
 
 
 def test_every_kind_of_damage_is_found_and_each_has_its_own_name() -> None:
-    assert {each.kind for each in EVERY} == set(KINDS)
-    keys = [each.key for each in EVERY]
+    assert {each.kind for each in all_damages()} == set(KINDS)
+    keys = [each.key for each in all_damages()]
     assert len(keys) == len(set(keys))
 
 
@@ -43,7 +49,7 @@ def test_what_is_said_of_an_input_is_what_its_table_says(name: str, tmp_path: Pa
 
 
 def test_an_input_is_for_a_module_that_is_damaged() -> None:
-    modules = {damage.source.module for damage in EVERY}
+    modules = {damage.source.module for damage in all_damages()}
 
     assert {name.partition(":")[0] for name in every()} <= modules
 
@@ -63,11 +69,13 @@ def test_a_damage_that_no_input_reaches_is_shown_to_none(monkeypatch: pytest.Mon
     monkeypatch.setattr(damage._Asking, "lines", lambda *_: set())
     monkeypatch.setattr(damage._Asking, "answer", lambda *_: pytest.fail("an input was asked"))
 
-    assert [trial.noticed for trial in trials(EVERY[:2])] == ["", ""]
+    assert [trial.noticed for trial in trials(all_damages()[:2])] == ["", ""]
 
 
 def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
-    one = next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == KINDS[0])
+    one = next(
+        d for d in all_damages() if d.source.module == "field.ring.fence" and d.kind == KINDS[0]
+    )
     plants = list(planted_for(one.source).values())
 
     def told() -> list[str]:
@@ -88,7 +96,7 @@ def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
 
 def test_the_planted_inputs_notice_a_damage_by_its_kind() -> None:
     wanted = [
-        next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == kind)
+        next(d for d in all_damages() if d.source.module == "field.ring.fence" and d.kind == kind)
         for kind in (KINDS[0], KINDS[1])
     ]
 
@@ -108,11 +116,11 @@ def test_the_seed_draws_the_damages() -> None:
     assert chosen(1, 20) == chosen(1, 20)
     assert chosen(1, 20) != chosen(2, 20)
     assert len(chosen(1, 20)) == 20
-    assert chosen(1, None) == EVERY
+    assert chosen(1, None) == all_damages()
 
 
 def test_survivors_are_named_with_their_reason_and_too_many_fail() -> None:
-    some = EVERY[:20]
+    some = all_damages()[:20]
 
     def result(noticed: int) -> tuple[str, object]:
         found = damaged_judges(
@@ -136,14 +144,14 @@ def test_a_survivor_of_which_it_is_known_says_why() -> None:
 
 @pytest.mark.parametrize("pattern", [pattern for pattern, _ in REASONS])
 def test_a_reason_is_that_of_some_damage(pattern: str) -> None:
-    assert [each for each in EVERY if re.search(pattern, each.key)]
+    assert [each for each in all_damages() if re.search(pattern, each.key)]
 
 
 def test_a_damage_that_has_a_reason_is_tried_only_if_all_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(damage, "_noticed", lambda *_: "seen")
-    some = [next(each for each in EVERY if reason_of(each.key)), EVERY[0]]
+    some = [next(each for each in all_damages() if reason_of(each.key)), all_damages()[0]]
 
     assert [trial.noticed for trial in trials(some)] == ["seen", "seen"]
     assert [trial.noticed for trial in trials(some, excused=False)] == ["", "seen"]
@@ -151,7 +159,7 @@ def test_a_damage_that_has_a_reason_is_tried_only_if_all_are(
 
 @pytest.mark.slow
 def test_a_damage_that_has_a_reason_is_noticed_by_nobody() -> None:
-    excused = [each for each in EVERY if reason_of(each.key)]
+    excused = [each for each in all_damages() if reason_of(each.key)]
 
     assert [f"{each.damage}: {each.noticed}" for each in trials(excused) if each.noticed] == []
 
@@ -164,7 +172,7 @@ def test_the_verb_damages_the_judges(
     monkeypatch.setattr(mutate, "all_rules", list)
     monkeypatch.setattr(mutate, "tried", lambda: iter(()))
     wanted = [
-        next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == kind)
+        next(d for d in all_damages() if d.source.module == "field.ring.fence" and d.kind == kind)
         for kind in (KINDS[0], KINDS[1])
     ]
     monkeypatch.setattr(mutate, "chosen_damages", lambda *_: wanted)

@@ -61,11 +61,12 @@ def harmless(**fields: object) -> Mutant:
 
 
 def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -> None:
+    texts = {path.name: path.read_text(encoding="utf-8") for path in spec_folder().glob("*.tla")}
     for mutant in MUTANTS.values():
         assert mutant.shows.endswith("."), mutant.name
         assert set(mutant.cases) <= set(CASES), mutant.name
         if mutant.of_spec:
-            write_spec(mutant, spec_folder(), tmp_path)
+            assert damaged(texts[mutant.file], mutant) != texts[mutant.file], mutant.name
             for name in mutant.cases:
                 kept = CASES[name].expected in (
                     "holds",
@@ -76,6 +77,10 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         elif mutant.file:
             protocol = mutant.protocol
             assert damaged_binding(protocol, mutant).protocol == protocol
+
+    write_spec(SPEC[0], spec_folder(), tmp_path)
+    changed = {name for name, text in texts.items() if (tmp_path / name).read_text() != text}
+    assert changed == {SPEC[0].file}
 
 
 def test_each_repair_has_a_mutant_that_undoes_it() -> None:

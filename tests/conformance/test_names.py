@@ -69,14 +69,14 @@ def test_the_list_says_what_there_is_and_runs_nothing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
 
-    assert main(["check", "--list", "sequencer-f1-*"]) == 0
+    assert main(["check", "--list", "sequencer-f13-*"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("sequencer-f1-repaired ") and "holds: " in line for line in lines)
+    assert any(line.startswith("sequencer-f13-repaired ") and "holds: " in line for line in lines)
 
-    assert main(["check", "--list", "sequencer-f1-undone", "--json"]) == 0
+    assert main(["check", "--list", "sequencer-f13-undone", "--json"]) == 0
     (case,) = json.loads(capsys.readouterr().out)["cases"]
     assert {key: case[key] for key in ("name", "protocol", "tier", "expected")} == {
-        "name": "sequencer-f1-undone",
+        "name": "sequencer-f13-undone",
         "protocol": "sequencer",
         "tier": "quick",
         "expected": "Agreement",

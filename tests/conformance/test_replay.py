@@ -5,12 +5,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.replay.cores import Mismatch
+from raincheck.conformance.replay.cores import Cores, Mismatch, Problem
 from raincheck.conformance.replay.coverage import guards_of, untried
 from raincheck.conformance.replay.lockstep import Instance, Walked, lockstep
 from raincheck.conformance.replay.replay import Prepared, replay
@@ -73,6 +74,73 @@ def test_sound_cores_replay_every_edge(toy: SimpleNamespace) -> None:
     assert done.missing == []
     assert set(done.actions) == {*toy.model.INPUTS, "Lose"}
     assert done.refusals > 10
+
+
+class Counted:
+    """A core that counts the inputs which it and the others have accepted."""
+
+    def __init__(self, core: Any, handled: Counter[str]) -> None:
+        self.core, self.handled = core, handled
+
+    def handle(self, event: Any) -> Any:
+        effects = self.core.handle(event)
+        self.handled["accepted"] += 1
+        return effects
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.core, name)
+
+
+def test_no_core_goes_a_way_for_nothing_that_one_has_gone(toy: SimpleNamespace) -> None:
+    case, handled = prepared(toy), Counter[str]()
+
+    def make(rules: Any, local: Any) -> Any:
+        return Counted(toy.binding.make_core(rules, local), handled)
+
+    done = replay(case, make=make)
+
+    assert done.mismatch is None
+    assert done.covered == done.edges
+    assert handled["accepted"] < done.steps / 2
+
+
+@pytest.mark.parametrize("wrong", range(8))
+def test_a_fault_after_any_one_way_is_found_where_every_walk_is_gone_whole(
+    toy: SimpleNamespace, wrong: int
+) -> None:
+    """The core is wrong after one way only, drawn by its number, and right after all others."""
+    case = prepared(toy)
+
+    class Wrong:
+        def __init__(self, core: Any) -> None:
+            self.core, self.way = core, core.node
+
+        def handle(self, event: Any) -> Any:
+            effects = self.core.handle(event)
+            self.way += f" {event}"
+            return [*effects, "more"] if crc32(self.way.encode()) % 8 == wrong else effects
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.core, name)
+
+    def make(rules: Any, local: Any) -> Any:
+        return Wrong(toy.binding.make_core(rules, local))
+
+    expected = (0, 0)
+    for number, walk in enumerate(case.walks, 1):
+        cores, done = Cores(toy.binding, case.system, make), 0
+        cores.begin(case.state(walk.start))
+        try:
+            for edge in walk.edges:
+                done += 1
+                cores.perform(case.move(edge))
+        except Problem:
+            expected = number, done
+            break
+    found = replay(case, make=make)
+
+    assert expected != (0, 0)
+    assert (found.walk, found.mismatch.step if found.mismatch else 0) == expected
 
 
 def test_a_case_with_a_repair_undone_is_replayed_on_cores_without_it(toy: SimpleNamespace) -> None:

@@ -14,9 +14,8 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.replay.damage import damaged_binding, without
 from raincheck.conformance.replay.killers import (
     beyond,
-    nearest_first,
-    of_protocol,
     try_mutant,
+    twins,
     undone_switches,
 )
 from raincheck.conformance.replay.lockstep import Instance
@@ -40,13 +39,15 @@ def mutant(**fields: Any) -> Mutant:
 HARMLESS = mutant(edits=(("self.turn = 0", "self.turn = 0 + 0"),))
 
 
-def test_the_case_that_breaks_without_a_repair_shows_its_twin_to_replay_first() -> None:
-    cases = of_protocol(load_cases(), "nakack")
+def test_the_case_that_breaks_without_a_repair_shows_its_twin() -> None:
+    cases = [case for case in load_cases() if case.protocol == "nakack"]
 
-    for switch, twin in (("view_tag", "nakack-f11-repaired"), ("keep_all", cases[0].name)):
-        ordered = nearest_first(cases, switch)
-        assert ordered[0].name == twin
-        assert {each.name for each in ordered} == {each.name for each in cases}
+    for switch, first in (("view_tag", ["nakack-f11-repaired"]), ("keep_all", [])):
+        found = twins(cases, switch)
+        assert [each.name for each in found][:1] == first
+        assert {each.expected for each in found} <= {"holds"}
+        sizes = [each.distinct or 0 for each in found]
+        assert sizes == sorted(sizes)
 
 
 def test_an_edited_source_is_noticed_by_replay_and_lockstep(toy: SimpleNamespace) -> None:

@@ -100,7 +100,7 @@ def test_a_second_call_costs_nothing_until_the_table_changes(bare: Bare) -> None
 
     assert bare.run(MAKE, "test").returncode == 0
     spread = "-n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder"
-    assert bare.did() == [f".venv/bin/python -m pytest -q {spread} -m not slow --durations=40"]
+    assert bare.did() == [f".venv/bin/python -P -m pytest -q {spread} -m not slow --durations=40"]
 
     # Make compares times of files: set the table's later than the stamp's.
     bare.run("touch", "-r", "Makefile", ".venv/installed")

@@ -10,7 +10,7 @@ from raincheck.impl.primary.events import Session
 from raincheck.impl.simulation.group import Node, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.primary_layer import PrimaryLayer
-from raincheck.impl.stack.reports import PrimaryChange, ViewInstalled
+from raincheck.impl.stack.reports import PrimaryChange, Requested, ViewInstalled
 
 
 def primary_config(expected: int, **settings: Any) -> StackConfig:
@@ -57,11 +57,25 @@ class Judged(Simulator):
                 self._judge_change(node, report)
             case Batch():
                 self._judge_delivery(node, report)
+            case Requested() if not self._is_primary(node):
+                self.problems.append(f"{node.address} is asked in a view that is not primary")
         super()._reported(node, report)
+
+    def judge_shown(self) -> None:
+        """Judge what members say of their views when they are asked."""
+        for node in self.up:
+            if node.views and node.stack.primary != self._is_primary(node):
+                shown = "primary" if node.stack.primary else "refused"
+                self.problems.append(f"{node.address} shows {node.views[-1]} as {shown}")
+
+    def _is_primary(self, node: Node) -> bool:
+        """Whether the node was told that its view is primary."""
+        told = bool(node.primaries) and node.primaries[-1].primary
+        return told and node.address not in self.waiting
 
     def _judge_delivery(self, node: Node, batch: Batch) -> None:
         last = node.primaries[-1] if node.primaries else None
-        if last is None or not last.primary or node.address in self.waiting:
+        if last is None or not self._is_primary(node):
             self.problems.append(f"{node.address} delivers in a view that is not primary")
         elif batch.view != last.view.id.counter and not batch.unicast:
             self.problems.append(f"{node.address} delivers in view {batch.view}")

@@ -134,7 +134,7 @@ def test_a_member_that_is_reached_elsewhere_takes_only_loopback_for_its_machine(
 def test_what_is_no_network_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"ask= names what is no network: '10/33'"):
         who_may_ask(["10/33"], None, sealed=False)
-    with pytest.raises(ConfigError, match=r"ask is the text '10\.0\.0\.0/8'"):
+    with pytest.raises(ConfigError, match=r"ask is '10\.0\.0\.0/8'; give a list of networks"):
         who_may_ask("10.0.0.0/8", None, sealed=False)
 
 

@@ -250,9 +250,9 @@ def test_what_an_operator_has_said_does_not_hold_for_the_next_life() -> None:
             {"primary": "majority", "on_merge": "callback", "expected_votes": 3, "votes": 4},
             "votes is 4; it must be between 1 and expected_votes",
         ),
-        ({"expected_votes": 3}, "are for groups with primary='majority'"),
-        ({"tie_breaker": False}, "are for groups with primary='majority'"),
-        ({"found": True}, "are for groups with primary='majority'"),
+        ({"expected_votes": 3}, "only groups with primary='majority' go by it"),
+        ({"tie_breaker": False}, "only groups with primary='majority' go by it"),
+        ({"found": True}, "only groups with primary='majority' go by it"),
         ({"primary_timeout": -1}, "primary_timeout is -1; it must be 0 or more seconds"),
     ],
 )
@@ -271,5 +271,5 @@ def test_no_messages_at_all_are_sent_at_once_without_a_primary_view(order: Any) 
         assert asyncio.get_running_loop().time() == pytest.approx(began)
 
     play(story)
-    with pytest.raises(ValueError, match="choose 'total' or 'none'"):
+    with pytest.raises(ValueError, match="choose one of 'total', 'none'"):
         play(lambda group: group.channels["c"].send_many([], order="some"))  # type: ignore[arg-type]

@@ -157,7 +157,7 @@ def test_what_is_sent_between_two_lives_waits_for_the_next_one() -> None:
 @pytest.mark.parametrize(
     ("settings", "error", "said"),
     [
-        ({"order": "fifo"}, ValueError, "order is 'fifo'; choose 'total' or 'none'"),
+        ({"order": "fifo"}, ValueError, "order is 'fifo'; choose one of 'total', 'none'"),
         ({"order": "none", "to": ("a", 0)}, ValueError, "in no order with others"),
     ],
 )

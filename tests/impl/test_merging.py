@@ -459,6 +459,46 @@ def test_who_cannot_be_given_the_state_leaves_and_says_why() -> None:
     assert group["a"].left == f"a.0 {NO_STATE}"
 
 
+@pytest.mark.parametrize("seed", [8, 32, 33])
+def test_who_is_owed_the_state_gives_none(seed: int) -> None:
+    print(f"seed {seed}")
+    group = with_state(seed=seed)
+    split(group, "ab", "cd")
+    group.heal()
+    group.run_until(lambda: group.in_one_view(*NAMES), 20)
+    group.link = Link(loss=0.3, delay=(0.0005, 0.03))
+    say(group, NAMES)
+    for name in "ab":  # that have the state
+        group.crash(name)
+
+    group.run_until(lambda: None not in (group["c"].left, group["d"].left), 20)
+
+    requester = group["c"].stack._group.state.core
+    assert requester.provider == group["d"].address  # that was asked, too
+    assert [group[name].left for name in "cd"] == [f"{name}.0 {NO_STATE}" for name in "cd"]
+
+
+@pytest.mark.parametrize("where", ["answered", "installing", "installed"])
+def test_a_state_that_is_wanted_during_a_merge_arrives(where: str) -> None:
+    group = with_state()
+    split(group, "a", "bcd")
+    group.link = Link(delay=(0.001, 0.003))
+    group.heal()
+    leader = group["b"].views[-1].members[0].node
+    while stage(group, leader) != where:
+        group.run(0.0005)
+    wants = next(name for name in "bcd" if name != leader)
+    requester = group[wants].stack._group.state.core
+    attempt = requester.attempt
+
+    group.want_state(wants)
+    group.run_until(lambda: group.in_one_view(*NAMES), 20)
+    group.run(2.0)
+
+    assert (requester.phase, requester.attempt) == ("set", attempt + 1)
+    one(group)
+
+
 def test_groups_that_do_not_merge_do_as_before() -> None:
     group = Simulator(1)
     group.start(*NAMES, founders=True)

@@ -299,8 +299,26 @@ def carry_out(group: Judged, steps: list[tuple[str, Any]], names: str = "abcd") 
                 group.crash(what)
             case "restart" if not group[what].up:
                 group.restart(what)
-            case "send" if group[what].up and group[what].left is None:
+            case "send" if speaks(group, what):
                 group.send(what, [b"z"] * 2)
+            case "leave" if speaks(group, what):
+                send_all(group, what)
+                group.leave(what)
+        group.judge_shown()
+
+
+def speaks(group: Judged, name: str) -> bool:
+    """Whether it may send: it is there, and has not begun to leave."""
+    return group[name].up and group[name].stack.status in ("joining", "member")
+
+
+def send_all(group: Judged, name: str) -> None:
+    """Send something of each kind."""
+    group.send(name, [b"z"] * 2)
+    if group[name].stack.status == "member":
+        group.send_to(name, name, b"to myself")
+        group.send_unordered(name, b"u")
+        group.call(name, b"?")
 
 
 def judge_at_random(steps: list[tuple[str, Any]], seed: int) -> None:
@@ -330,6 +348,49 @@ def test_whatever_happens_for_long_there_is_one_chain_and_nobody_else_delivers(
     steps: list[tuple[str, Any]], seed: int
 ) -> None:
     judge_at_random(steps, seed)
+
+
+CUT_OFF = ("b", "c", "d", "bc", "bd", "cd")
+"""Sides of a group of four whose rest goes on."""
+
+
+def leave_cut_off(side: str, steps: list[tuple[str, Any]], seed: int, **settings: Any) -> Judged:
+    """Return a group of which these have left where they were cut off, with all still to send."""
+    group = Judged(4, seed, **settings)
+    group.start(*"abcd", founders=True)
+    group.run(0.3)
+    group.partition(side, "".join(name for name in "abcd" if name not in side))
+    for name in side:
+        send_all(group, name)
+        group.leave(name)
+    group.run(3.0)
+    group.judge_shown()
+    for name in side:  # what is sent holds it back
+        assert (group[name].stack.status, group[name].stack.view) == (
+            "leaving",
+            group[side[0]].views[-1],
+        )
+    carry_out(group, steps)
+    group.heal()
+    group.run(4.0)
+    group.judge_shown()
+    return group
+
+
+@pytest.mark.parametrize("policy", ["state", "callback"])
+@settings(max_examples=20, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(CUT_OFF),
+    st.lists(STEPS | st.tuples(st.just("leave"), st.sampled_from("abcd")), max_size=16),
+    st.integers(1, 1000),
+)
+def test_who_leaves_where_it_is_not_primary_delivers_nothing_and_does_not_call_itself_so(
+    policy: str, side: str, steps: list[tuple[str, Any]], seed: int
+) -> None:
+    config, link = primary_config(4, on_merge=policy), Link(loss=0.02, delay=(0.0005, 0.01))
+    with_state = policy == "state"
+    group = leave_cut_off(side, steps, seed, config=config, link=link, with_state=with_state)
+    assert group.problems == []
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -399,6 +460,19 @@ def test_the_judge_sees_a_latch_that_does_not_close() -> None:
     group.send("c", [b"y"])
     group.run(0.5)
     assert group.problems == ["c.0 delivers in a view that is not primary"]
+
+
+def test_the_judge_sees_a_latch_that_does_not_close_before_who_leaves() -> None:
+    kinds = [_Open if kind is primary_layer else kind for kind in LAYERS]
+    group = Judged(4, kinds=kinds)
+    group.start(*"abcd", founders=True)
+    group.run(0.3)
+    group.partition("d", "abc")
+    send_all(group, "d")
+    group.leave("d")
+    group.run(3.0)
+    assert "d.0 delivers in a view that is not primary" in group.problems
+    assert "d.0 is asked in a view that is not primary" in group.problems
 
 
 # ------------------------------------------------------------------ unicasts, calls, large messages

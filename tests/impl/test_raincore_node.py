@@ -43,10 +43,13 @@ def formed(*names, **settings):
         ({"hungry": float("inf")}, r"hungry is inf; it must be a number of seconds"),
         ({"give_up": float("nan")}, r"give_up is nan; it must be a number of seconds"),
         ({"hello": -1.0}, r"hello is -1.0; it must be a number of seconds"),
-        ({"max_members": 1}, r"max_members is 1; choose between 2 and 256"),
-        ({"max_datagram": 70_000}, r"max_datagram is 70000; choose between 32768 and 65507"),
+        ({"max_members": 1}, r"max_members is 1; it must be a whole number from 2 to 256"),
+        (
+            {"max_datagram": 70_000},
+            r"max_datagram is 70000; it must be a whole number from 32768 to 65507",
+        ),
         ({"send_buffer": 1000}, r"send_buffer \(1000\) must hold at least one message"),
-        ({"ring": ""}, r"ring is empty"),
+        ({"ring": ""}, r"ring is ''; give a text that is not empty"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_in_one_sentence(settings, words):

@@ -622,8 +622,8 @@ def test_who_has_left_comes_back_as_another_life_only(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"ring": ""}, "the ring's name is empty"),
-        ({"name": ".a"}, "name '.a' is not usable"),
+        ({"ring": ""}, "ring is ''; give a text that is not empty"),
+        ({"name": ".a"}, "name is '.a'; take up to 64"),
         ({"bind": "nowhere"}, "bind 'nowhere' is not HOST:PORT"),
         ({"bind": "0.0.0.0:7001"}, "say with advertise= at which one the others reach it"),
         ({"bind": "[::]:7001"}, "bind [::]:7001 stands for every address of this machine"),
@@ -640,7 +640,7 @@ def test_who_has_left_comes_back_as_another_life_only(tmp_path: Path) -> None:
             "does not have this member, a at 10.0.0.7:7001, only a@10.0.0.5:7001 b@10.0.0.6:7001",
         ),
         ({"bind": "127.0.0.1:0", "join": ["[::1]:7"]}, "use one family in the whole group"),
-        ({"members": "a@h:1"}, "members is the text 'a@h:1'; give a list"),
+        ({"members": "a@h:1"}, "members is 'a@h:1'; give a list"),
         ({"join": ["h:0"]}, "contact h:0 has port 0"),
         ({"join": ["192.0.2.1:7"]}, "contact 192.0.2.1:7 is on another machine, which bind 127."),
         (
@@ -657,7 +657,7 @@ def test_who_has_left_comes_back_as_another_life_only(tmp_path: Path) -> None:
             "does not have this member, a at 1.2.3.4:6, only a@1.2.3.4:5",
         ),
         ({"members": ["1.2.3.4:0"]}, "member 1.2.3.4:0 has port 0"),
-        ({"timeout": 0}, "timeout is 0; it must be above 0"),
+        ({"timeout": 0}, "timeout is 0; it must be a number of seconds above 0"),
         ({"inbox": -1}, "inbox is -1"),
     ],
 )

@@ -325,8 +325,8 @@ def test_founders_is_refused_in_one_sentence() -> None:
         ({"sync": "x"}, "sync is 'x'; it must be True or False"),
         ({"state_file": ""}, "state_file is ''; name a file, or leave it out"),
         ({"state_file": 5}, "state_file is 5; name a file, or leave it out"),
-        ({"timeout": float("nan")}, "timeout is nan; it must be above 0"),
-        ({"leave_timeout": None}, "leave_timeout is None; it must be above 0"),
+        ({"timeout": float("nan")}, "timeout is nan; it must be a number of seconds above 0"),
+        ({"leave_timeout": None}, "leave_timeout is None; it must be a number of seconds"),
     ],
 )
 def test_an_argument_of_another_kind_is_refused_where_it_is_given(

@@ -694,7 +694,7 @@ def test_who_may_join_is_decided_by_a_function_or_by_networks():
         joiner.peers.learn(B, AT_B)
         joiner.receive(refused, AT_B, 0.0)
         assert notices(joiner) == [Refused(B, AT_B, None)]
-    with pytest.raises(ConfigError, match=r"admit is the text '10\.0\.0\.0/8'"):
+    with pytest.raises(ConfigError, match=r"admit is '10\.0\.0\.0/8'; give a list of networks"):
         admission("10.0.0.0/8")
     with pytest.raises(ConfigError, match=r"admit= names what is no network: '10/33'"):
         admission(["10/33"])

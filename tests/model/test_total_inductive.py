@@ -34,9 +34,11 @@ def test_the_promises_without_a_proof_are_named() -> None:
     asked = {name for case in CASES.values() for name in case.properties}
     proved = {each.name for each in WHOLE.properties}
 
-    assert proved == {"TotalOrder", "Agreement", "Integrity", "Fifo"}
+    assert proved == {
+        *("TotalOrder", "Prefix", "Agreement", "Integrity", "NoCreation", "Fifo", "GapFree"),
+        *("InView", "UniqueIds", "Recoverable"),
+    }
     assert asked - proved == {
-        *("Prefix", "GapFree", "UniqueIds", "Recoverable", "NoCreation", "InView"),
         *("UniformTotalOrder", "UniformAgreement", "FlushDelivers"),  # not true
         *("TypeOK", "Validity", "EventualAgreement"),  # the form, and progress
         "RefinesTotalOrder",  # of steps
@@ -48,6 +50,14 @@ BREAKS = {
     "Tags": ("LogOfMembers", "ReceiveRequest: taken"),
 }
 """A step that is no longer kept without it."""
+
+
+def test_what_claims_are_proved_from_is_named_as_it_is_called() -> None:
+    conjuncts = {each.name for each in WHOLE.invariant}
+    claims = conjuncts | {each.name for each in WHOLE.properties}
+
+    assert {name for each in WHOLE.properties for name in each.by} <= conjuncts
+    assert {name for each in WHOLE.invariant for name in each.serves} <= claims
 
 
 @pytest.mark.parametrize("name", WITHOUT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from raincheck.conformance.trace.causality import HappensBefore
-from raincheck.conformance.trace.columns import ends_of
 from raincheck.conformance.trace.findings import FileReport, Promise
 from raincheck.conformance.trace.promised import Promised, Run
 from raincheck.conformance.trace.records import Address
@@ -24,6 +23,9 @@ def promises(run: Run) -> list[Promise]:
     seen = {who: report.seen for who, report in run.reports.items() if report.seen is not None}
     if not seen:
         return []
+    # It brings NumPy, which a process that only records does without.
+    from raincheck.conformance.trace.columns import ends_of
+
     origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
     for channel, each in run.compared.items():
         sender, receiver = ends_of(channel)

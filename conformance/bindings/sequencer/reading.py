@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from raincheck.impl import messages as wire
@@ -63,11 +64,22 @@ def tagged(message: impl.Forward | impl.Data | impl.Deliver) -> tuple[Tagged, ..
 
 def table_of(table: Iterable[tuple[wire.Address, int]]) -> Table:
     """Return a receivedTable in the model's order."""
-    return tuple(sorted((Address(*who), seqno) for who, seqno in table))
+    return _table_of(tuple(table))
 
 
 def addresses(members: Iterable[wire.Address]) -> tuple[Address, ...]:
     """Return the implementation's addresses as the model's."""
+    return _addresses(tuple(members))
+
+
+# A member's state is read after every event, and most of it is as it was.
+@lru_cache(maxsize=4096)
+def _table_of(table: tuple[tuple[wire.Address, int], ...]) -> Table:
+    return tuple(sorted((Address(*who), seqno) for who, seqno in table))
+
+
+@lru_cache(maxsize=4096)
+def _addresses(members: tuple[wire.Address, ...]) -> tuple[Address, ...]:
     return tuple(Address(*member) for member in members)
 
 

@@ -21,7 +21,7 @@ from .members import MODULE
 from .run import MergingRecord, MergingRun, MergingSettings
 from .traced import TRACED
 
-__all__ = ["AUDIT", "FULL", "TRACED", "add_arguments", "run", "settings_of"]
+__all__ = ["AUDIT", "FULL", "QUICK", "TRACED", "add_arguments", "run", "settings_of"]
 
 MEMBERS, SECONDS, RATE = 4, 4.0, 100.0
 LEAST, PRIMARY_LEAST, MOST_MEMBERS = 2, 3, 16
@@ -37,7 +37,14 @@ FULL = {
         *("--primary", "majority"),
     )
 }
-"""The options of those that it makes in its larger tiers alone, by name."""
+"""The options of those that it makes in its larger tiers, by name."""
+QUICK = {
+    "primary": (
+        *("--members", "3", "--seconds", "1", "--rate", "30", "--faults", "halves"),
+        *("--primary", "majority", "--runs", "1"),
+    )
+}
+"""The same in its quick tier: enough that PRIMARY's traces are judged."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -43,10 +43,14 @@ FULL = {
 }
 """The options of those that it makes in its larger tiers alone, by name."""
 QUICK = {
+    "gossip": (
+        *("--members", "3", "--seconds", "1", "--rate", "200", "--large", "0"),
+        *("--stability", "gossip", "--repair", "gossip", "--faults", "loss", "--runs", "1"),
+    ),
     "total": (
-        *("--members", "3", "--seconds", "2", "--rate", "1000", "--order", "total"),
-        *("--faults", "crash,loss", "--runs", "1"),
-    )
+        *("--members", "3", "--seconds", "1", "--rate", "1000", "--order", "total"),
+        *("--faults", "crash,loss", "--runs", "2"),
+    ),
 }
 """The same in its quick tier."""
 USUAL = {

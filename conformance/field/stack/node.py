@@ -50,6 +50,10 @@ class TracedConfig(ChannelConfig):
     traced: tuple[str, ...] = (SEQUENCER, *TRACED)
     """The protocols that are traced."""
 
+    @property
+    def recorded(self) -> bool:
+        return True
+
     def _flush(self) -> None:
         for writer in self.writers:
             writer.flush()

@@ -344,6 +344,16 @@ def _one_was_there(s: World, t: Expr) -> list[Expr]:
     ]
 
 
+_GROUNDS: Final = (
+    *("BornOnce", "LiveAreAttempted", "KeeperIsMember", "Covers", "Gaps", "GapIsNotTold"),
+    *("Previous", "MajoritiesMeet", "InItsView", "ViewsRise", "BegunByNow", "AllBegan"),
+    *("TriedInIt", "LiveWereTried", "KeeperForms", "PrimaryIsLive", "LastIsPrimary"),
+    *("FormerKnows", "LiveIsRemembered", "KnownIsOfNow", "AttemptIsOfNow", "NumbersOfAHistory"),
+    *("FounderIsFirst", "NoGap", "TheOneBefore", "NumbersRise"),
+)
+"""From these a new view is shown to fit the chain: they say nothing of what other views tell."""
+
+
 CHAIN: Final = (
     Conjunct(
         "NoGap",
@@ -352,6 +362,7 @@ CHAIN: Final = (
         lambda s, t: Implies(And(s.begun(t), s.live(t)), Not(s.gapped(t))),
         lambda s, t: [s.live(t)],
         _one_was_there,
+        rests_on=_GROUNDS,
     ),
     Conjunct(
         "TheOneBefore",
@@ -361,6 +372,7 @@ CHAIN: Final = (
             And(s.begun(t), before(s, x, t), Not(s.gapped(t))), s.quorum(t, s.prev(t))
         ),
         lambda s, x, t: [(s.live(x), s.prev(t))],
+        rests_on=_GROUNDS,
     ),
     Conjunct(
         "NumbersRise",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -170,10 +171,13 @@ class Told:
         return min(a.members & b.members & x.members, default=NOBODY)
 
     def functions(self) -> dict[str, Function]:
-        """Return them by name; where there is no view, the tables say 0."""
+        """Return them by name; where there is no view, the tables say 0.
+
+        What they say of a run stays, and is asked very often.
+        """
 
         def of(function: Callable[..., Any]) -> Function:
-            return lambda *at: function(*(NOWHERE if each == 0 else each for each in at))
+            return cache(lambda *at: function(*(NOWHERE if each == 0 else each for each in at)))
 
         return {
             "member": of(lambda w, p: p in w.members),

@@ -19,15 +19,15 @@ from raincheck.model.proof.logic import (
     put,
 )
 
-from .words import CRASHED, JOINING, MEMBER, Basis, been, done, leads, logged, running
+from .views import crashing, installing
+from .words import Basis, been, leads, logged, running
 
 _N = ("n", "process")
-_W = ("w", "view")
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return all branches of all actions."""
-    return (*_sending(basis), _receiving(), *_installing(basis), _crashing())
+    return (*_sending(basis), _receiving(), _acknowledging(), *installing(basis), crashing())
 
 
 def _open(s: World, n: Expr) -> Expr:
@@ -48,8 +48,13 @@ def _appended(s: World, n: Expr, p: Expr, m: Expr) -> Updates:
         "count": lambda w, j, x: If(
             And(w == v, j == i), s.count(v, i - 1, x) + If(x == p, 1, 0), s.count(w, j, x)
         ),
+        "place": put(s.place, v, p, m, i),
         "next_id": put(s.next_id, n, i + 1),
         "expected": put(s.expected, n, i + 1),
+        "reached": put(s.reached, n, i + 1),
+        "kept": put(s.kept, n, i, True),
+        "kept_from": put(s.kept_from, n, i, p),
+        "kept_number": put(s.kept_number, n, i, m),
         "heard": put(s.heard, n, k + 1),
         "heard_from": put(s.heard_from, n, k, p),
         "heard_number": put(s.heard_number, n, k, m),
@@ -106,7 +111,8 @@ def _sending(basis: Basis) -> tuple[Transition, ...]:
 def _receiving() -> Transition:
     """The broadcast with id i arrives at n, which then expects e.
 
-    That is at most the id after the last one, for nothing else is queued than what was broadcast.
+    That is at most the id after the last one, for nothing else is queued than what was broadcast
+    (QueueIsOfTheLog); so what it takes from its queue is written here as what the log has.
     """
 
     def has(s: World, n: Expr, i: Expr, j: Expr) -> Expr:
@@ -132,7 +138,10 @@ def _receiving() -> Transition:
 
         return {
             "queued": lambda p, j: If(p == n, And(j >= e, has(s, n, i, j)), s.queued(p, j)),
+            "queued_from": put(s.queued_from, n, i, s.log_from(v, i)),
+            "queued_number": put(s.queued_number, n, i, s.log_number(v, i)),
             "expected": put(s.expected, n, e),
+            "reached": put(s.reached, n, e),
             "heard": put(s.heard, n, k + e - old),
             "heard_from": lambda p, j: If(
                 new(p, j), s.log_from(v, old + j - k), s.heard_from(p, j)
@@ -150,130 +159,34 @@ def _receiving() -> Transition:
     return Transition("ReceiveBcast", "", (_N, ("i", "place"), ("e", "place")), comes, taken)
 
 
-# ---------------------------------------------------------------------- views
+def _acknowledging() -> Transition:
+    """An acknowledgement of p arrives at n, which forgets the ids up to f.
 
+    Of whoever is gone from the view, any may be under way.
+    """
 
-def _installing(basis: Basis) -> tuple[Transition, ...]:
-    def decided(s: World, n: Expr, w: Expr) -> Expr:
-        """w is the last view: all that run have come to the one before, and nobody is beyond."""
+    def known(s: World, n: Expr, p: Expr, i: Expr, q: Expr) -> Expr:
+        return If(q == p, i, s.acks(n, q))
+
+    def comes(s: World, n: Expr, p: Expr, i: Expr, f: Expr) -> Expr:
+        v = s.view(n)
         return And(
-            s.member(w, n),
-            w >= 2,
-            s.forall(["process"], lambda q: s.latest(q) <= w, lambda q: [s.latest(q)]),
+            *(leads(s, n), p != n, been(s, p, v), s.acks(n, p) < i),
+            Implies(s.view(p) == v, i < s.expected(p)),
             s.forall(
                 ["process"],
-                lambda q: Implies(running(s, q), s.view(q) >= w - 1),
-                lambda q: [s.view(q)],
+                lambda q: Implies(And(s.member(v, q), q != n), f <= known(s, n, p, i, q)),
+                lambda q: [s.member(v, q), s.acks(n, q)],
             ),
         )
 
-    def goes_on(s: World, n: Expr, w: Expr) -> Expr:
-        """All members that run go on, and have received the same as n."""
-
-        def alike(p: Expr) -> Expr:
-            same = Implies(basis.virtual_synchrony, s.expected(p) == s.expected(n))
-            return Implies(And(running(s, p), s.view(p) == s.view(n)), And(s.member(w, p), same))
-
-        synchronised = s.forall(["process"], alike, lambda p: [s.view(p)])
-        return And(running(s, n), w == s.view(n) + 1, decided(s, n, w), synchronised)
-
-    def joins(s: World, n: Expr, w: Expr) -> Expr:
-        """n is in no view before w, and not its first: those that go on come first."""
-        new = s.forall(
-            ["view"],
-            lambda u: Implies(And(u >= 1, u < w), Not(s.member(u, n))),
-            lambda u: [s.member(u, n)],
-        )
-        return And(s.status(n) == JOINING, decided(s, n, w), new)
-
-    def leaves(s: World, n: Expr) -> Updates:
-        v = s.view(n)
-        return {
-            "left": put(s.left, v, True),
-            "leaver": put(s.leaver, v, n),
-            "cut": put(s.cut, v, If(s.left(v), s.cut(v), s.expected(n) - 1)),
-        }
-
-    def installed(s: World, n: Expr, w: Expr, base: Expr) -> Updates:
-        return {
-            "view": put(s.view, n, w),
-            "latest": put(s.latest, n, w),
-            "base": put(s.base, n, w, base),
-            "taken": lambda p, x: If(p == n, 0, s.taken(p, x)),
-            "queued": lambda p, j: And(p != n, s.queued(p, j)),
-            "expected": put(s.expected, n, 1),
-            "next_id": put(s.next_id, n, 0),
-        }
-
-    def begun(s: World, n: Expr, w: Expr, base: Expr) -> Updates:
-        """Have the new sequencer broadcast its forwardTable."""
-        more, k = s.seqno(n) - base, s.heard(n)
-
-        def new(p: Expr, j: Expr) -> Expr:
-            return And(p == n, j >= k, j < k + more)
-
-        def its(v: Expr, i: Expr) -> Expr:
-            return And(v == w, i >= 1, i <= more)
-
-        return {
-            **installed(s, n, w, base),
-            "expected": put(s.expected, n, more + 1),
-            "next_id": put(s.next_id, n, more + 1),
-            "length": put(s.length, w, more),
-            "log_from": lambda v, i: If(its(v, i), n, s.log_from(v, i)),
-            "log_number": lambda v, i: If(its(v, i), base + i, s.log_number(v, i)),
-            "count": lambda v, i, x: If(its(v, i), If(x == n, i, 0), s.count(v, i, x)),
-            "heard": put(s.heard, n, k + more),
-            "heard_from": lambda p, j: If(new(p, j), n, s.heard_from(p, j)),
-            "heard_number": lambda p, j: If(new(p, j), base + 1 + j - k, s.heard_number(p, j)),
-            "heard_view": lambda p, j: If(new(p, j), w, s.heard_view(p, j)),
-            "heard_id": lambda p, j: If(new(p, j), 1 + j - k, s.heard_id(p, j)),
-            "at": lambda p, v, i: If(And(p == n, its(v, i)), k + i - 1, s.at(p, v, i)),
-        }
-
-    def joined(s: World, n: Expr, w: Expr) -> Updates:
-        return {"status": put(s.status, n, MEMBER), "first": put(s.first, n, w)}
-
-    def first(s: World, n: Expr, w: Expr) -> Expr:
-        return s.sequencer(w) == n
-
-    return (
-        Transition(
-            "InstallView",
-            "a member",
-            (_N, _W),
-            lambda s, n, w: And(goes_on(s, n, w), Not(first(s, n, w))),
-            lambda s, n, w: merged(leaves(s, n), installed(s, n, w, done(s, n))),
-        ),
-        Transition(
-            "InstallView",
-            "the new sequencer",
-            (_N, _W),
-            lambda s, n, w: And(goes_on(s, n, w), first(s, n, w)),
-            lambda s, n, w: merged(leaves(s, n), begun(s, n, w, done(s, n))),
-        ),
-        Transition(
-            "InstallView",
-            "a joiner",
-            (_N, _W),
-            lambda s, n, w: And(joins(s, n, w), Not(first(s, n, w))),
-            lambda s, n, w: merged(joined(s, n, w), installed(s, n, w, 0)),
-        ),
-    )
-
-
-def _crashing() -> Transition:
     return Transition(
-        "Crash",
+        "ReceiveCumSeqAck",
         "",
-        (_N,),
-        running,
-        lambda s, n: {
-            "status": put(s.status, n, CRASHED),
-            "view": put(s.view, n, 0),
-            "expected": put(s.expected, n, 0),
-            "next_id": put(s.next_id, n, 0),
-            "taken": lambda p, x: If(p == n, 0, s.taken(p, x)),
-            "queued": lambda p, j: And(p != n, s.queued(p, j)),
+        (_N, ("p", "process"), ("i", "place"), ("f", "place")),
+        comes,
+        lambda s, n, p, i, f: {
+            "acks": put(s.acks, n, p, i),
+            "kept": lambda q, j: And(s.kept(q, j), Or(q != n, j > f)),
         },
     )

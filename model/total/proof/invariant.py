@@ -1,19 +1,22 @@
-"""The inductive invariant of TOTAL's proof."""
+"""The inductive invariant of TOTAL's proof: members, and what has an id."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct
-from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, World
+from raincheck.model.proof.logic import And, Expr, If, Implies, Not, World
 
-from .words import CRASHED, JOINING, been, is_heard, leads, logged, running
+from .deliveries import DELIVERED
+from .words import CRASHED, JOINING, been, leads, logged, running
 
 
 def _lives(s: World, n: Expr) -> Expr:
     nothing = And(s.latest(n) == 0, s.seqno(n) == 0, s.heard(n) == 0, s.expected(n) == 0)
+    here = And(s.first(n) >= 1, s.latest(n) == s.view(n), s.reached(n) == s.expected(n))
     return And(
-        Implies(running(s, n), And(s.first(n) >= 1, s.latest(n) == s.view(n))),
+        Implies(running(s, n), And(here, s.view(n) >= 1)),
+        Implies(Not(running(s, n)), s.view(n) == 0),
         Implies(s.status(n) == JOINING, And(s.first(n) == 0, nothing)),
         *(s.status(n) >= JOINING, s.status(n) <= CRASHED, s.heard(n) >= 0),
         *(s.first(n) >= 0, s.first(n) <= s.latest(n)),
@@ -24,7 +27,10 @@ def _log(s: World, v: Expr, i: Expr) -> Expr:
     p, m = s.log_from(v, i), s.log_number(v, i)
     return Implies(
         logged(s, v, i),
-        And(been(s, p, v), m == s.base(p, v) + s.count(v, i, p), m <= s.seqno(p)),
+        And(
+            *(been(s, p, v), m == s.base(p, v) + s.count(v, i, p), m <= s.seqno(p)),
+            s.count(v, i, p) >= 1,
+        ),
     )
 
 
@@ -49,39 +55,7 @@ def _sequencer(s: World, n: Expr) -> Expr:
     )
 
 
-def _heard(s: World, n: Expr, j: Expr) -> Expr:
-    v, i = s.heard_view(n, j), s.heard_id(n, j)
-    return Implies(
-        is_heard(s, n, j),
-        And(
-            *(been(s, n, v), logged(s, v, i)),
-            *(s.heard_from(n, j) == s.log_from(v, i), s.heard_number(n, j) == s.log_number(v, i)),
-            Implies(v < s.latest(n), And(s.left(v), i <= s.cut(v))),
-            Implies(And(running(s, n), v == s.view(n)), i < s.expected(n)),
-        ),
-    )
-
-
-def _in_order(s: World, n: Expr, j: Expr, k: Expr) -> Expr:
-    v, w = s.heard_view(n, j), s.heard_view(n, k)
-    return Implies(
-        And(is_heard(s, n, j), is_heard(s, n, k), j < k),
-        Or(v < w, And(v == w, s.heard_id(n, j) < s.heard_id(n, k))),
-    )
-
-
-def _at(s: World, n: Expr, v: Expr, i: Expr) -> Expr:
-    k = s.at(n, v, i)
-    return Implies(
-        And(
-            *(running(s, n), been(s, n, v), i >= 1),
-            If(v == s.view(n), i < s.expected(n), i <= s.cut(v)),
-        ),
-        And(is_heard(s, n, k), s.heard_view(n, k) == v, s.heard_id(n, k) == i),
-    )
-
-
-INVARIANT: Final = (
+_ORDERED: Final = (
     Conjunct(
         "Lives",
         "A member has been in the views from its first one to its own; a joiner has done nothing.",
@@ -153,12 +127,13 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Expected",
-        "A member expects an id that was given, or the next one.",
+        "A member expects an id that was given, or the next one; so did one that has crashed.",
         ("process",),
         lambda s, n: Implies(
-            running(s, n), And(s.expected(n) >= 1, s.expected(n) <= s.length(s.view(n)) + 1)
+            s.first(n) >= 1,
+            And(s.reached(n) >= 1, s.reached(n) <= s.length(s.latest(n)) + 1),
         ),
-        lambda s, n: [s.expected(n)],
+        lambda s, n: [s.expected(n), s.reached(n)],
     ),
     Conjunct(
         "Left",
@@ -216,26 +191,6 @@ INVARIANT: Final = (
         ),
         lambda s, p, v: [s.base(p, v)],
     ),
-    Conjunct(
-        "Heard",
-        "What is delivered was broadcast under its id; of a view that was left, up to the cut.",
-        ("process", "index"),
-        _heard,
-        lambda s, n, j: [s.heard_view(n, j), s.heard_id(n, j), s.heard_from(n, j)],
-        lambda s, n, j: [s.heard_view(n, j) < s.latest(n), j < s.heard(n)],
-    ),
-    Conjunct(
-        "HeardInOrder",
-        "It is delivered in the order of views and ids.",
-        ("process", "index", "index"),
-        _in_order,
-        lambda s, n, j, k: [(s.heard_view(n, j), s.heard_view(n, k))],
-    ),
-    Conjunct(
-        "HeardAll",
-        "A member has delivered all ids below the one that it expects, and up to each cut.",
-        ("process", "view", "place"),
-        _at,
-        lambda s, n, v, i: [s.at(n, v, i), (s.log_from(v, i), s.view(n))],
-    ),
 )
+
+INVARIANT: Final = (*_ORDERED, *DELIVERED)

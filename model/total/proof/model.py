@@ -10,7 +10,7 @@ from raincheck.model.proof.admitting import Reading
 from raincheck.model.proof.concrete import Frame, Tables
 from raincheck.model.proof.induction import Theory, Transition
 from raincheck.model.proof.logic import Function, World
-from raincheck.model.total.events import ReceiveBcast, ReceiveRequest
+from raincheck.model.total.events import ReceiveBcast, ReceiveCumSeqAck, ReceiveRequest
 from raincheck.model.total.state import State
 from raincheck.model.total.system import TotalSystem
 
@@ -32,8 +32,13 @@ def tables_of(machine: TotalSystem, state: State) -> Tables:
             put(name, getattr(me, name), n)
         for who, number in me.taken:
             put("taken", number, n, who.node)
-        for each in me.queue:
-            put("queued", True, n, each.id)
+        for who, number in me.acks:
+            put("acks", number, n, who.node)
+        for name, broadcasts in (("queued", me.queue), ("kept", me.history)):
+            for each in broadcasts:
+                put(name, True, n, each.id)
+                put(f"{name}_from", each.message.sender.node, n, each.id)
+                put(f"{name}_number", each.message.seqno, n, each.id)
         put("heard", len(delivered), n)
         for j, heard in enumerate(delivered):
             put("heard_from", heard.message.sender.node, n, j)
@@ -47,11 +52,16 @@ def began(machine: TotalSystem, state: State) -> Tables:
     """Return the tables of a first state, with the history that its members have."""
     tables = tables_of(machine, state)
     views = {(n,): me.view for n, me in zip(machine.nodes, state.locals, strict=True) if me.view}
-    return {**tables, "first": views, "latest": dict(views)}
+    reached = dict(tables["expected"])
+    return {**tables, "first": views, "latest": dict(views), "reached": reached}
 
 
-def matters(_name: str, _at: tuple[Any, ...], _s: World) -> bool:
-    """Tell whether the values matter: all do."""
+def matters(name: str, at: tuple[Any, ...], s: World) -> bool:
+    """Tell whether the values matter: those of broadcasts where there is one."""
+    if name in ("queued_from", "queued_number"):
+        return bool(s.queued(*at))
+    if name in ("kept_from", "kept_number"):
+        return bool(s.kept(*at))
     return True
 
 
@@ -80,7 +90,7 @@ def frame_of(machine: TotalSystem, states: Iterable[State], subject: Theory) -> 
 
     rigid: dict[str, Function] = {
         "sequencer": lambda v: members(v)[0],
-        "member": lambda v, p: p in members(v),
+        "member": lambda v, p: 1 <= v <= len(views) and p in members(v),
     }
     return Frame(subject, domain, rigid, matters)
 
@@ -110,4 +120,6 @@ def _known(machine: TotalSystem, move: Move[State]) -> Mapping[str, Sequence[Any
             known |= {"p": [sender.node], "m": [message.seqno]}
         case ReceiveBcast(id_):
             known |= {"i": [id_], "e": [after.expected]}
+        case ReceiveCumSeqAck(sender, id_):
+            known |= {"p": [sender.node], "i": [id_]}
     return known

@@ -26,6 +26,12 @@ SPEC: Final = symbols("""
     taken:        process process -> seqno
     expected:     process -> place
     queued:       process place -> bool                   # id \\in Ids(queue[n])
+    queued_from:  process place -> process                # the queued message with that id
+    queued_number: process place -> seqno
+    kept:         process place -> bool                   # id \\in Ids(history[n])
+    kept_from:    process place -> process                # the message of that id in history[n]
+    kept_number:  process place -> seqno
+    acks:         process process -> place
     heard:        process -> index                        # Len(delivered[n])
     heard_from:   process index -> process                # delivered[n][index + 1].message.from
     heard_number: process index -> seqno
@@ -46,12 +52,18 @@ GHOST: Final = symbols("""
     leaver:       view -> process
     cut:          view -> place
     at:           process view place -> index
+    reached:      process -> place
+    place:        view process seqno -> place
+    home:         process seqno -> view
 """)
 """The history, of which no guard of the spec speaks. A process has been in the views from `first`
 to `latest`; it had delivered `base` of its own messages when it installed one. The sequencer of a
 view has broadcast `length` messages, which are its log; `count` of the first so many are a
 process's. Once a member has gone on from a view it is `left`: `cut` is how many ids of it were
-delivered then. A process has delivered the message with an id of a view `at` an index.
+delivered then. A process has delivered the message with an id of a view `at` an index. `reached` is
+the next id that it expects, or expected when it crashed. A process's message with a number has a
+`place` in the log of a view; its `home` is the view in which the process has delivered it, once it
+has left that view.
 """
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
