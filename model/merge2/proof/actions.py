@@ -1,7 +1,6 @@
 """The actions of `spec/Merge2.tla` up to the decision of a merge. Each branch is a transition.
 
-An action that changes nothing of the vocabulary is none: ReceiveKnown, ReceiveFound, Multicast and
-Lose.
+An action that changes nothing of the vocabulary is none: ReceiveKnown, ReceiveFound and Lose.
 """
 
 from __future__ import annotations
@@ -16,8 +15,10 @@ from .words import (
     INSTALLING,
     Basis,
     answers,
+    at_the_cut,
     in_merge,
     leads,
+    nobody_missing,
     side,
     stands,
     still,
@@ -42,9 +43,23 @@ def stage(s: World, n: Expr, stage: int) -> Updates:
 
 def holding(s: World, n: Expr, v: Expr) -> Updates:
     """Have the side of n hold the view ready."""
+
+    def goes(w: Expr, x: Expr) -> Expr:
+        return And(w == s.view(n), x == v)
+
     return {
         "holds": lambda p: Or(side(s, n, p), s.holds(p)),
         "held": lambda p: If(side(s, n, p), v, s.held(p)),
+        "went": lambda w, x: Or(goes(w, x), s.went(w, x)),
+        "cutoff": lambda w, x, p: If(goes(w, x), s.position(n, p), s.cutoff(w, x, p)),
+    }
+
+
+def made(s: World, v: Expr) -> Updates:
+    """Have the view decided."""
+    return {
+        "made": put(s.made, v, True),
+        "by_id": put(s.by_id, s.maker(v), s.number(v), v),
     }
 
 
@@ -61,14 +76,9 @@ def opened(s: World, n: Expr) -> Updates:
     return {"latched": lambda p: And(s.latched(p), Or(s.latch(p) != n, s.holds(p)))}
 
 
-def nobody_missing(s: World, n: Expr) -> Expr:
-    """waiting[n] = {}."""
-    return s.forall(["process"], lambda p: Not(s.waiting(n, p)), lambda p: [s.waiting(n, p)])
-
-
 def deciding(basis: Basis) -> tuple[Transition, ...]:
     """Return the actions up to the decision."""
-    return (*_beginning(basis), *_answering(), *_decisions(basis))
+    return (*_beginning(basis), *_answering(basis), *_decisions(basis))
 
 
 def _beginning(basis: Basis) -> tuple[Transition, ...]:
@@ -114,19 +124,27 @@ def _beginning(basis: Basis) -> tuple[Transition, ...]:
     )
 
 
-def _answering() -> tuple[Transition, ...]:
+def _answering(basis: Basis) -> tuple[Transition, ...]:
     def answer(s: World, n: Expr, r: Expr) -> Expr:
         def members(p: Expr) -> Expr:
             return s.there(r, p) == side(s, n, p)
 
+        def read(p: Expr) -> Expr:
+            return s.upto(r, p) == s.position(n, p)
+
         own = And(s.of(r) == s.merge(n), s.by(r) == n, s.at(r) == s.view(n))
-        return And(own, s.forall(["process"], members, lambda p: [s.there(r, p), s.view(p)]))
+        there = s.forall(["process"], members, lambda p: [s.there(r, p), s.view(p)])
+        return And(own, there, s.forall(["process"], read, lambda p: [s.upto(r, p)]))
+
+    def suspended(s: World, n: Expr) -> Expr:
+        synchronous = basis.flush and basis.virtual_synchrony
+        return And(still(s, n), at_the_cut(s, n) if synchronous else True)
 
     def flushed(s: World, n: Expr, r: Expr) -> Updates:
         u = s.merge(n)
         return {
             **stage(s, n, ANSWERED),
-            **closed(s, n),
+            **(closed(s, n) if basis.flush else {}),
             "cut": lambda p, x: If(side(s, n, p), x == u, s.cut(p, x)),
             "waiting": put(s.waiting, n, n, And(Not(leads(s, n)), s.waiting(n, n))),
             "has": put(s.has, n, r, Or(leads(s, n), s.has(n, r))),
@@ -149,7 +167,7 @@ def _answering() -> tuple[Transition, ...]:
             "Flushed",
             "",
             (N, R),
-            lambda s, n, r: And(at_stage(s, n, FLUSHING), still(s, n), answer(s, n, r)),
+            lambda s, n, r: And(at_stage(s, n, FLUSHING), suspended(s, n), answer(s, n, r)),
             flushed,
         ),
         Transition(
@@ -206,8 +224,16 @@ def _decisions(basis: Basis) -> tuple[Transition, ...]:
         def below(r: Expr) -> Expr:
             return Implies(s.has(n, r), s.number(s.at(r)) < s.number(v))
 
+        def counts(r: Expr, p: Expr) -> Expr:
+            return Implies(s.has(n, r), s.upto(r, p) <= s.digest(v, p))
+
+        def is_counted(p: Expr) -> Expr:
+            return s.exists(["reply"], lambda r: And(s.has(n, r), s.digest(v, p) == s.upto(r, p)))
+
         return And(
             of_this(s, n, v),
+            s.forall(["reply", "process"], counts, lambda r, p: [(s.has(n, r), s.digest(v, p))]),
+            s.forall(["process"], is_counted, lambda p: [s.digest(v, p)]),
             s.forall(["process"], in_an_answer, lambda p: [s.inside(v, p)]),
             s.forall(["reply", "process"], in_it, lambda r, p: [(s.has(n, r), s.there(r, p))]),
             s.forall(["reply"], below, lambda r: [s.has(n, r)]),
@@ -250,7 +276,8 @@ def _decisions(basis: Basis) -> tuple[Transition, ...]:
                 "decided": put(s.decided, s.merge(n), True),
                 "result": put(s.result, s.merge(n), v),
                 "into": lambda u, c: If(u == s.merge(n), sides(s, n, c), s.into(u, c)),
-                "made": put(s.made, v, True),
+                **made(s, v),
+                "counted": lambda r: Or(s.has(n, r), s.counted(r)),
             },
         ),
     )

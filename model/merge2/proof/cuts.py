@@ -97,7 +97,7 @@ CUTS: Final = (
         "The side of a coordinator that has answered is in the cut.",
         ("process", "process"),
         lambda s, c, p: Implies(And(s.stage(c) == ANSWERED, side(s, c, p)), s.cut(p, s.merge(c))),
-        lambda s, c, p: [(s.stage(c), s.view(p)), (s.stage(c), s.cut(p, s.merge(c)))],
+        lambda s, c, p: [(s.stage(c), s.cut(p, s.merge(c)))],
     ),
     Conjunct(
         "SideIsQuiet",
@@ -107,27 +107,7 @@ CUTS: Final = (
             And(s.stage(c) == ANSWERED, side(s, c, p), s.running(s.leader(s.merge(c)))),
             Not(s.holds(p)),
         ),
-        lambda s, c, p: [(s.stage(c), s.held(p)), (s.stage(c), s.view(p))],
-    ),
-    Conjunct(
-        "NewMergesFromMergedViews",
-        "Who answers from a merged view does so when that merge is over for its leader.",
-        ("process",),
-        lambda s, n: Implies(
-            And(answers(s, n), s.merged(s.view(n))),
-            Not(_before_it_installs(s, s.union(s.view(n)))),
-        ),
-        lambda s, n: [s.stage(n), s.view(n)],
-    ),
-    Conjunct(
-        "OpenWhenOver",
-        "Who goes on in a merged view does so when that merge is over for its leader.",
-        ("process",),
-        lambda s, n: Implies(
-            And(s.running(n), Not(s.latched(n)), s.merged(s.view(n))),
-            Not(_before_it_installs(s, s.union(s.view(n)))),
-        ),
-        lambda s, n: [s.latched(n), s.view(n)],
+        lambda s, c, p: [(s.stage(c), s.holds(p))],
     ),
     Conjunct(
         "CancelledIsOut",

@@ -1,11 +1,11 @@
-"""The actions of `spec/Merge2.tla` behind the decision of a merge, and those around it."""
+"""The actions of `spec/Merge2.tla` behind the decision of a merge."""
 
 from __future__ import annotations
 
 from raincheck.model.proof.induction import Transition
 from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, Updates, World, put
 
-from .actions import N, P, U, V, at_stage, closed, holding, nobody_missing, opened, stage
+from .actions import N, P, U, at_stage, holding, opened, stage
 from .words import (
     ANSWERED,
     CANCELLED,
@@ -15,11 +15,10 @@ from .words import (
     INSTALLING,
     Basis,
     answers,
-    free,
     in_merge,
     leads,
+    nobody_missing,
     of_merge,
-    side,
     still,
 )
 
@@ -163,6 +162,7 @@ def ending() -> tuple[Transition, ...]:
                 "resumes": lambda u, c: Or(
                     And(u == s.merge(n), s.into(u, c), c != n), s.resumes(u, c)
                 ),
+                "released": put(s.released, s.merge(n), True),
             },
         ),
         Transition(
@@ -219,63 +219,5 @@ def ending() -> tuple[Transition, ...]:
             (N,),
             lambda s, n: And(at_stage(s, n, INSTALLING), s.told(s.merge(n), n)),
             lambda s, n: stage(s, n, CANCELLED),
-        ),
-    )
-
-
-def around(basis: Basis) -> tuple[Transition, ...]:
-    """Return the steps of the layers around, and a crash."""
-
-    def next_view(s: World, n: Expr, v: Expr) -> Expr:
-        def stays(p: Expr) -> Expr:
-            return s.inside(v, p) == side(s, n, p)
-
-        f = s.first(s.view(n))
-        leads_change = And(s.running(n), Implies(side(s, n, f), f == n), s.first(v) == n)
-        identified = And(Not(s.merged(v)), s.maker(v) == n, s.number(v) == s.number(s.view(n)) + 1)
-        members = s.forall(["process"], stays, lambda p: [s.inside(v, p), s.view(p)])
-        idle = free(s, n) if basis.frozen else True
-        return And(leads_change, still(s, n), idle, identified, members)
-
-    def delivers(s: World, n: Expr, x: Expr) -> Updates:
-        j, number = s.heard(n), s.position(n, x) + 1
-        return {
-            "position": put(s.position, n, x, number),
-            "heard": put(s.heard, n, j + 1),
-            "heard_from": put(s.heard_from, n, j, x),
-            "heard_number": put(s.heard_number, n, j, number),
-        }
-
-    return (
-        Transition(
-            "ViewChange",
-            "",
-            (N, V),
-            next_view,
-            lambda s, n, v: {
-                **holding(s, n, v),
-                **closed(s, n),
-                "made": put(s.made, v, True),
-            },
-        ),
-        Transition(
-            "Deliver",
-            "",
-            (N, ("x", "process")),
-            lambda s, n, x: And(s.running(n), s.inside(s.view(n), x)),
-            delivers,
-        ),
-        Transition(
-            "Crash",
-            "",
-            (N,),
-            lambda s, n: s.running(n),
-            lambda s, n: {
-                "running": put(s.running, n, False),
-                "coordinates": put(s.coordinates, n, False),
-                "stage": put(s.stage, n, IDLE),
-                "holds": put(s.holds, n, False),
-                "latched": put(s.latched, n, False),
-            },
         ),
     )

@@ -7,18 +7,12 @@ from typing import Final
 from raincheck.model.proof.induction import Conjunct
 from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
 
-from .words import ANSWERED, FLUSHING, in_path, is_heard, leads
+from .words import ANSWERED, FLUSHING, in_path, leads
 
 
 def one_coordinator(s: World, n: Expr) -> Expr:
     """A running member is the coordinator if, and only if, it is the first in its view."""
     return Implies(s.running(n), s.coordinates(n) == (s.first(s.view(n)) == n))
-
-
-def in_order(s: World, n: Expr, i: Expr, j: Expr) -> Expr:
-    """Of one sender, what is delivered later has the larger number."""
-    both = And(is_heard(s, n, i), is_heard(s, n, j), s.heard_from(n, i) == s.heard_from(n, j))
-    return Implies(And(both, i < j), s.heard_number(n, i) < s.heard_number(n, j))
 
 
 def _is_result(s: World, v: Expr) -> Expr:
@@ -71,21 +65,5 @@ INVARIANT: Final = (
         ("process", "index"),
         lambda s, n, i: Implies(in_path(s, n, i), _is_result(s, s.path(n, i))),
         lambda s, n, i: [s.path(n, i)],
-    ),
-    Conjunct(
-        "HeardIsRead",
-        "A member has read what it has delivered.",
-        ("process", "index"),
-        lambda s, n, j: Implies(
-            is_heard(s, n, j), s.heard_number(n, j) <= s.position(n, s.heard_from(n, j))
-        ),
-        lambda s, n, j: [s.heard_number(n, j)],
-    ),
-    Conjunct(
-        "InOrder",
-        "Of one sender, what is delivered later has the larger number.",
-        ("process", "index", "index"),
-        in_order,
-        lambda s, n, i, j: [(s.heard_number(n, i), s.heard_number(n, j))],
     ),
 )

@@ -25,11 +25,6 @@ def acks_before_resume(s: World, n: Expr, p: Expr) -> Expr:
     return Implies(And(goes_on, s.running(p), s.inside(s.view(n), p)), s.been(p, s.view(n)))
 
 
-def _answers_when_all_have_it(s: World, n: Expr, p: Expr) -> Expr:
-    entered = And(answers(s, n), s.merged(s.view(n)))
-    return Implies(And(entered, s.running(p), s.inside(s.view(n), p)), s.been(p, s.view(n)))
-
-
 def _no_comer(s: World, n: Expr, p: Expr) -> Expr:
     comes = And(s.running(p), s.holds(p), s.held(p) == s.view(n))
     return Implies(And(s.stage(n) == ANSWERED, comes), Not(s.inside(s.view(n), p)))
@@ -41,8 +36,8 @@ def _side_is_closed(s: World, n: Expr, p: Expr) -> Expr:
 
 
 def _holder_is_closed(s: World, p: Expr) -> Expr:
-    closed = And(s.latched(p), s.latch(p) == s.first(s.view(p)))
-    return Implies(And(s.holds(p), s.merged(s.held(p))), closed)
+    by_first = Implies(s.merged(s.held(p)), s.latch(p) == s.first(s.view(p)))
+    return Implies(s.holds(p), And(s.latched(p), by_first))
 
 
 def _first_of_holder(s: World, p: Expr) -> Expr:
@@ -62,14 +57,66 @@ def _who_closed_it(s: World, p: Expr) -> Expr:
 
 LATCHES: Final = (
     Conjunct(
-        "AcksBeforeResume",
-        "Nobody goes on in a merged view before all that run among its members have installed it.",
-        ("process", "process"),
-        acks_before_resume,
-        lambda s, n, p: [
-            (s.latched(n), s.been(p, s.view(n))),
-            (s.latched(n), s.inside(s.view(n), p)),
+        "OpenIsReleased",
+        "Who goes on in a merged view does so when the leader has let all go on.",
+        ("process",),
+        lambda s, n: Implies(
+            And(s.running(n), Not(s.latched(n)), s.merged(s.view(n))),
+            s.released(s.union(s.view(n))),
+        ),
+        lambda s, n: [s.latched(n)],
+    ),
+    Conjunct(
+        "AnswersAreReleased",
+        "Who enters a merge from a merged view does so when that one's leader has let all go on.",
+        ("process",),
+        lambda s, n: Implies(
+            And(answers(s, n), s.merged(s.view(n))), s.released(s.union(s.view(n)))
+        ),
+        lambda s, n: [s.stage(n)],
+    ),
+    Conjunct(
+        "ReleasedAllHaveIt",
+        "When a leader lets all go on, all have installed the merged view.",
+        ("union", "process"),
+        lambda s, u, p: Implies(
+            And(s.released(u), s.running(p), s.inside(s.result(u), p)), s.been(p, s.result(u))
+        ),
+        lambda s, u, p: [
+            (s.released(u), s.been(p, s.result(u))),
+            (s.released(u), s.inside(s.result(u), p)),
         ],
+    ),
+    Conjunct(
+        "ReleasedIsOver",
+        "A leader that lets all go on has decided that merge, and has it behind it.",
+        ("union",),
+        lambda s, u: Implies(s.released(u), And(s.decided(u), Not(takes_part(s, s.leader(u), u)))),
+        lambda s, u: [s.released(u)],
+    ),
+    Conjunct(
+        "ResumesAreReleased",
+        "RESUME is sent to participants when the leader has let all go on.",
+        ("union", "process"),
+        lambda s, u, c: Implies(
+            s.resumes(u, c), And(s.released(u), s.took(c, u), s.leader(u) != c)
+        ),
+        lambda s, u, c: [s.resumes(u, c)],
+    ),
+    Conjunct(
+        "LeaderHasItsView",
+        "A leader that has its merge's view, and the merge behind it, has let all go on.",
+        ("process",),
+        lambda s, n: Implies(
+            And(
+                s.running(n),
+                s.merged(s.view(n)),
+                s.leader(s.union(s.view(n))) == n,
+                Not(takes_part(s, n, s.union(s.view(n)))),
+            ),
+            s.released(s.union(s.view(n))),
+        ),
+        lambda s, n: [s.stage(n), s.view(n)],
     ),
     Conjunct(
         "BeenIsBelow",
@@ -79,13 +126,6 @@ LATCHES: Final = (
             s.been(p, s.view(p)), Implies(s.been(p, v), s.number(v) <= s.number(s.view(p)))
         ),
         lambda s, p, v: [s.been(p, v)],
-    ),
-    Conjunct(
-        "AnswersWhenAllHaveIt",
-        "Who enters a merge from a merged view does so when all have installed that.",
-        ("process", "process"),
-        _answers_when_all_have_it,
-        lambda s, n, p: [(s.stage(n), s.been(p, s.view(n))), (s.stage(n), s.inside(s.view(n), p))],
     ),
     Conjunct(
         "NoComer",
@@ -99,11 +139,11 @@ LATCHES: Final = (
         "A side that has answered is suspended by its coordinator.",
         ("process", "process"),
         _side_is_closed,
-        lambda s, n, p: [(s.stage(n), s.latch(p)), (s.stage(n), s.view(p))],
+        lambda s, n, p: [(s.stage(n), s.latch(p)), (s.stage(n), s.latched(p))],
     ),
     Conjunct(
         "HolderIsClosed",
-        "Who holds a merged view ready is suspended by its coordinator.",
+        "Who holds a view ready is suspended; for a merged view, by its coordinator.",
         ("process",),
         _holder_is_closed,
         lambda s, p: [s.held(p)],
@@ -121,33 +161,6 @@ LATCHES: Final = (
         ("process",),
         _who_closed_it,
         lambda s, p: [s.latch(p)],
-    ),
-    Conjunct(
-        "ResumesWhenAllHaveIt",
-        "RESUME is sent when all have installed the merged view.",
-        ("union", "process", "process"),
-        lambda s, u, c, p: Implies(
-            And(s.resumes(u, c), s.running(p), s.inside(s.result(u), p)), s.been(p, s.result(u))
-        ),
-        lambda s, u, c, p: [
-            (s.resumes(u, c), s.been(p, s.result(u))),
-            (s.resumes(u, c), s.inside(s.result(u), p)),
-        ],
-    ),
-    Conjunct(
-        "ResumesBehindIt",
-        "RESUME is sent to others, of a merge that its leader has behind it.",
-        ("union", "process"),
-        lambda s, u, c: Implies(
-            s.resumes(u, c),
-            And(
-                s.decided(u),
-                s.took(c, u),
-                s.leader(u) != c,
-                Not(takes_part(s, s.leader(u), u)),
-            ),
-        ),
-        lambda s, u, c: [s.resumes(u, c)],
     ),
     Conjunct(
         "SaysIsInto",
@@ -176,23 +189,6 @@ LATCHES: Final = (
         ("union", "process"),
         lambda s, u, c: Implies(s.told(u, c), And(s.begun(u), s.leader(u) != c)),
         lambda s, u, c: [s.told(u, c)],
-    ),
-    Conjunct(
-        "LeaderHasItsView",
-        "A leader that has its merge's view, and the merge behind it, has let all go on.",
-        ("process", "process"),
-        lambda s, n, p: Implies(
-            And(
-                s.running(n),
-                s.merged(s.view(n)),
-                s.leader(s.union(s.view(n))) == n,
-                Not(takes_part(s, n, s.union(s.view(n)))),
-                s.running(p),
-                s.inside(s.view(n), p),
-            ),
-            s.been(p, s.view(n)),
-        ),
-        lambda s, n, p: [(s.stage(n), s.been(p, s.view(n))), (s.stage(n), s.inside(s.view(n), p))],
     ),
     Conjunct(
         "LeaderGetsItsView",

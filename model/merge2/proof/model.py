@@ -76,6 +76,9 @@ def tables_of(machine: Merge2System, state: State) -> Tables:
     tables: Tables = {name: {} for name in SPEC}
     nodes = machine.nodes
 
+    views = [view for path in state.path for view in path]
+    named = {view.id: view for view in views}
+
     def put(name: str, value: Any, *at: Any) -> None:
         if value not in (0, None):
             tables[name][at] = value
@@ -107,6 +110,14 @@ def tables_of(machine: Merge2System, state: State) -> Tables:
         for k, each in enumerate(state.delivered[i]):
             put("heard_from", each.sender, n, k)
             put("heard_number", each.number, n, k)
+            put("heard_view", named.get(each.view, View(each.view, ("",))), n, k)
+            put("did", True, n, each.sender, each.number)
+            for view in views:
+                if view.id == each.view:
+                    put("hears", True, n, each.sender, each.number, view)
+        put("spoken", len(state.stream[i]), n)
+        for k, of in enumerate(state.stream[i], 1):
+            put("said", named.get(of, View(of, ("",))), n, k)
     for merge, view, coordinators in state.decided:
         put("decided", True, merge)
         put("result", view, merge)
@@ -149,6 +160,8 @@ def frame_of(machine: Merge2System, states: Iterable[State], subject: Theory) ->
         "union": sorted(merges - {NO_MERGE}),
         "reply": sorted(frozenset().union(*map(_replies, found)), key=repr),
         "index": range(max(len(each) for s in found for each in (*s.path, *s.delivered)) + 2),
+        "number": range(max(view.id.counter for view in views) + 2),
+        "place": range(max(len(each) for s in found for each in s.stream) + 2),
     }
     rigid: dict[str, Function] = {
         "rank": lambda n: machine.index.get(n, -1),
@@ -165,6 +178,7 @@ def frame_of(machine: Merge2System, states: Iterable[State], subject: Theory) ->
         "by": lambda r: r[1].sender,
         "at": lambda r: numbered[r[1].counter, r[1].sender],
         "there": lambda r, p: p in r[1].members,
+        "upto": lambda r, x: dict(r[1].digest).get(x, 0),
     }
     return Frame(subject, domain, rigid, matters)
 
@@ -203,7 +217,9 @@ def reading(
 
 def beginning(read: Reading, state: State) -> Tables:
     """Return a first state with its history: its views were decided."""
-    return {**read.tables(state), "made": {(me.view,): True for me in state.locals}}
+    views = {me.view for me in state.locals}
+    by_id = {(view.id.coordinator, view.id.counter): view for view in views}
+    return {**read.tables(state), "made": {(view,): True for view in views}, "by_id": by_id}
 
 
 def _known(machine: Merge2System, move: Move[State]) -> Mapping[str, Sequence[Any]]:

@@ -69,7 +69,8 @@ def _has_own(s: World, n: Expr, r: Expr) -> Expr:
     return Implies(given, And(s.of(r) == s.merge(n), Or(s.sent(r), And(own, same))))
 
 
-def _answered_into(s: World, c: Expr, u: Expr) -> Expr:
+def answered_into(s: World, c: Expr, u: Expr) -> Expr:
+    """c has answered, is in the merge, which is decided, and its side is yet to hold its view."""
     return And(
         s.decided(u), s.into(u, c), s.stage(c) == ANSWERED, s.merge(c) == u, s.leader(u) != c
     )
@@ -137,22 +138,14 @@ VIEWS: Final = (
         "No view has a larger number than its maker's view, but one that the maker holds ready.",
         ("group",),
         _maker_is_above,
-        lambda s, v: [s.made(v)],
+        lambda s, v: [(s.made(v), s.view(s.maker(v)))],
     ),
     Conjunct(
         "OneId",
         "Views that were decided under one id are one.",
-        ("group", "group"),
-        lambda s, v, w: Implies(
-            And(
-                s.made(v),
-                s.made(w),
-                s.number(v) == s.number(w),
-                s.maker(v) == s.maker(w),
-            ),
-            v == w,
-        ),
-        lambda s, v, w: [(s.made(v), s.made(w))],
+        ("group",),
+        lambda s, v: Implies(s.made(v), s.by_id(s.maker(v), s.number(v)) == v),
+        lambda s, v: [s.made(v)],
     ),
     Conjunct(
         "Took",
@@ -234,10 +227,11 @@ VIEWS: Final = (
     ),
     Conjunct(
         "IntoIsAbove",
-        "A side that is to install a merged view has a view with a smaller number.",
+        "Who is to install a merged view is in it, and has one with a smaller number.",
         ("process", "union"),
         lambda s, c, u: Implies(
-            _answered_into(s, c, u), s.number(s.result(u)) > s.number(s.view(c))
+            answered_into(s, c, u),
+            And(s.number(s.result(u)) > s.number(s.view(c)), s.inside(s.result(u), c)),
         ),
         lambda s, c, u: [s.into(u, c)],
     ),
@@ -246,9 +240,9 @@ VIEWS: Final = (
         "All of a side that is to install a merged view are in it.",
         ("process", "union", "process"),
         lambda s, c, u, p: Implies(
-            And(_answered_into(s, c, u), side(s, c, p)), s.inside(s.result(u), p)
+            And(answered_into(s, c, u), side(s, c, p)), s.inside(s.result(u), p)
         ),
-        lambda s, c, u, p: [(s.into(u, c), s.view(p)), (s.into(u, c), s.inside(s.result(u), p))],
+        lambda s, c, u, p: [(s.into(u, c), s.inside(s.result(u), p))],
     ),
     Conjunct(
         "IntoTook",

@@ -32,7 +32,7 @@ EVERYTHING: Final[Mapping[str, Any]] = {
 """More than any case has: three groups, of which any may be given up, crash and speak."""
 
 INSTANCES: Final[tuple[tuple[Mapping[str, Any], Iterable[int]], ...]] = (
-    (EVERYTHING, (*range(20), 25, 98)),
+    (EVERYTHING, (*range(20), 25, 33, 98)),
     ({**EVERYTHING, "crashers": frozenset(), "max_lost": 0, "max_doubts": 1}, range(20)),
     (
         {
@@ -75,11 +75,13 @@ DAMAGED: Final = (
     *(("delivered", "*"), ("delivered", "*", "*", "number"), ("path", "*", "*", "members")),
     *(("path", "*", "*", "id", "counter"), ("locals", "*", "coordinates")),
     *(("locals", "*", "view", "members"), ("cut", "*", "number"), ("path", "*")),
+    *(("delivered", "*", "*", "view", "counter"), ("position", "*", "*"), ("stream", "*")),
+    *(("locals", "*", "merge", "number"), ("stream", "*", "*", "counter"), ("status", "*")),
 )
 """Where the states are damaged of which the theorems are asked."""
 
 
-ACCURATE: Final = frozenset({"MembersAreThere"})
+ACCURATE: Final = frozenset({"MembersAreThere", "AllOrNothing"})
 """The promises that are made as long as nobody is suspected wrongly."""
 
 

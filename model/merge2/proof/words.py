@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
+from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, World
 from raincheck.model.proof.vocabulary import Symbol, symbols
 
 RIGID: Final = symbols("""
@@ -22,11 +22,12 @@ RIGID: Final = symbols("""
     merged:       group -> bool                           # v.merge # NoMerge
     union:        group -> union                          # v.merge
     inside:       group process -> bool                   # p \\in Members(v)
-    digest:       group process -> number                 # the digest with which v is installed
+    digest:       group process -> place                  # the digest with which v is installed
     of:           reply -> union                          # the merge that an answer is for
     by:           reply -> process                        # a.from
     at:           reply -> group                          # the side has; a.number is its number
     there:        reply process -> bool                   # p \\in a.members
+    upto:         reply process -> place                  # a.digest[s]
 """)
 """What never changes: a view, a merge and an answer are what they are."""
 
@@ -42,33 +43,46 @@ SPEC: Final = symbols("""
     held:         process -> group                        # held[n][1].view
     latched:      process -> bool                         # latch[n] # Nobody
     latch:        process -> process
-    position:     process process -> number
+    spoken:       process -> place                        # Len(stream[n])
+    said:         process place -> group                  # the view of that id
+    position:     process process -> place
     count:        process -> index                        # Len(path[n])
     path:         process index -> group                  # path[n][index + 1]
     been:         process group -> bool                   # Has(n, v)
     heard:        process -> index                        # Len(delivered[n])
     heard_from:   process index -> process
-    heard_number: process index -> number
+    heard_number: process index -> place
+    heard_view:   process index -> group                  # of that id
+    did:          process process place -> bool           # Delivered(n, s, i)
+    hears:        process process place group -> bool     # <<s, i>> \\in In(n, v.id)
     decided:      union -> bool
     result:       union -> group                          # the view of a decided merge
     into:         union process -> bool                   # the coordinators of its sides
     cut:          process union -> bool                   # cut[n] is that merge
     doubted:      -> bool                                 # doubts > 0
 """)
-"""The variables of the spec. Its sequences begin at 1, the indices here at 0."""
+"""The variables of the spec. Its sequences begin at 1, the indices here at 0, the places at 1."""
 
 GHOST: Final = symbols("""
     begun:        union -> bool
     took:         process union -> bool
     made:         group -> bool
+    by_id:        process number -> group
     sent:         reply -> bool
     says:         union process -> bool
     resumes:      union process -> bool
     told:         union process -> bool
+    counted:      reply -> bool
+    released:     union -> bool
+    spoke:        process group -> bool
+    went:         group group -> bool
+    cutoff:       group group process -> place
 """)
 """The history: the merges that a leader has begun, and those in which a process has taken part; the
-views that were decided; the answers; which sides have sent INSTALLED, and which were sent RESUME
-or CANCEL.
+views that were decided, and which of them has an id; the answers; which sides have sent INSTALLED,
+and which were sent RESUME or CANCEL; the answers of which a merged view was made; the merges whose
+leader has let all go on; in which views a process has multicast; from which view a side was to go
+to which other one, and how far it had read then.
 """
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
@@ -87,6 +101,9 @@ class Basis:
     after_resume: bool = True
     frozen: bool = True
     id_of_leader: bool = True
+    flush: bool = True
+    virtual_synchrony: bool = True
+    checks_view: bool = True
 
 
 WITHOUT: Final[Mapping[str, str]] = {
@@ -96,8 +113,13 @@ WITHOUT: Final[Mapping[str, str]] = {
     "AfterResume": "after_resume",
     "Frozen": "frozen",
     "IdOfLeader": "id_of_leader",
+    "Flush": "flush",
+    "VirtualSynchrony": "virtual_synchrony",
+    "ChecksView": "checks_view",
 }
-"""The parts that a basis can do without: rules of the spec, and that a merge has a new number."""
+"""The parts that a basis can do without: rules of the spec, its assumption on FLUSH, and that a
+merge has a new number.
+"""
 
 
 def leads(s: World, n: Expr) -> Expr:
@@ -151,23 +173,39 @@ def still(s: World, n: Expr) -> Expr:
 
 
 def free(s: World, n: Expr) -> Expr:
-    """No merge keeps the side of n busy: ~Busy(n). A leader that has installed may still wait."""
+    """No merge keeps the side of n busy: ~Busy(n)."""
 
     def not_kept(c: Expr) -> Expr:
-        waits = And(leads(s, c), s.stage(c) == INSTALLED)
+        waits = And(leads(s, c), s.stage(c) == INSTALLED, nobody_missing(s, c))
         gone = Not(s.running(s.leader(s.merge(c))))
         return Implies(side(s, n, c), Or(s.stage(c) == IDLE, gone, waits))
 
     return s.forall(["process"], not_kept, lambda c: [s.view(c)])
 
 
-def all_have(s: World, v: Expr) -> Expr:
-    """All that run among its members have installed the view."""
-    return s.forall(
-        ["process"],
-        lambda p: Implies(And(s.inside(v, p), s.running(p)), s.been(p, v)),
-        lambda p: [s.been(p, v), s.inside(v, p)],
-    )
+def nobody_missing(s: World, n: Expr) -> Expr:
+    """waiting[n] = {}."""
+    return s.forall(["process"], lambda p: Not(s.waiting(n, p)), lambda p: [s.waiting(n, p)])
+
+
+def at_the_cut(s: World, n: Expr) -> Expr:
+    """The side of n has read the same, and all that it has multicast: Cut(Side(n))."""
+
+    def read(p: Expr, x: Expr) -> Expr:
+        where = If(side(s, n, x), s.spoken(x), s.position(n, x))
+        return Implies(And(side(s, n, p), s.inside(s.view(n), x)), s.position(p, x) == where)
+
+    return s.forall(["process", "process"], read, lambda p, x: [s.position(p, x)])
+
+
+def same_id(s: World, v: Expr, w: Expr) -> Expr:
+    """v.id = w.id."""
+    return And(s.number(v) == s.number(w), s.maker(v) == s.maker(w))
+
+
+def settled(s: World, v: Expr) -> Expr:
+    """The view is GMS's own, or its merge's leader has let all go on in it."""
+    return Or(Not(s.merged(v)), s.released(s.union(v)))
 
 
 def in_path(s: World, n: Expr, i: Expr) -> Expr:
