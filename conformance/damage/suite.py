@@ -139,7 +139,7 @@ def _kinds_from(number: int) -> Iterator[str]:
 
 
 def _outcome(found: str, worse: bool, lost: bool, judge: Second, damaged: Files) -> str:
-    """Return what becomes of a damaged run; it is `worse` if it breaks more promises than before."""
+    """Return what becomes of a damaged run; `worse`: it breaks more promises than before."""
     truth = judge.verdict(damaged)
     if truth == BEHAVIOUR:  # of one who crashed the last records may be missing
         return ACCUSED if found == VIOLATED else HARMLESS

@@ -23,6 +23,7 @@ from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.registry import offering
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.run import check_paths
 from raincheck.model.machine.composed import Composed
 
 Capture = pytest.CaptureFixture[str]
@@ -179,3 +180,55 @@ def test_only_a_protocol_that_promises_no_traces_is_left_out_of_the_suite() -> N
 
     assert left_out == {"ring_start"}
     assert "traces" not in there["ring_start"].links
+
+
+def test_how_a_life_without_events_begins_is_judged_too(tmp_path: Path) -> None:
+    binding = binding_of("total")
+    for seed in range(60):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        system, files = walked("total", folder, seed)
+        name = next((n for n in files.nodes() if len(files.records[n]) <= 2), None)
+        header = files.records[name][0] if name else {"initial": {"members": []}}
+        if header["initial"]["members"]:
+            break
+    assert Judge(binding, system).verdict(files) == BEHAVIOUR
+
+    header["initial"] |= {"members": [*reversed(header["initial"]["members"])], "next_id": 0}
+
+    assert Judge(binding, system).verdict(files) != BEHAVIOUR
+
+
+@pytest.mark.parametrize("members", [[], [["b", 0]]])
+def test_a_node_that_begins_without_itself_is_a_finding(
+    members: list[list[Any]], tmp_path: Path
+) -> None:
+    _, files = walked("total", tmp_path)
+    header = next(files.records[name][0] for name in files.nodes() if name.startswith("walk.a."))
+    header["initial"] |= {"members": members}
+    files.write(tmp_path / "damaged")
+
+    findings = [each for run in check_paths([tmp_path / "damaged"]) for each in run.findings]
+
+    assert "a node does not begin like this" in {finding.reason for finding in findings}
+
+
+def test_behind_a_hole_no_state_of_a_ring_is_guessed(tmp_path: Path) -> None:
+    """Without its first event, what a member says later does not add up to a state."""
+    holed = guessed = 0
+    for seed in range(40):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        _, files = walked("raincore", folder, seed)
+        long = [name for name in files.nodes() if len(files.records[name]) > 3]
+        for name in long:
+            del files.records[name][1]
+        files.write(folder / "damaged")
+
+        found, broken = suite.found_on(folder / "damaged")
+        assert found == INCONCLUSIVE or not long
+        holed += len(long)
+        guessed += len(broken)
+
+    assert holed > 40
+    assert guessed == 0
