@@ -56,7 +56,8 @@ MCNext ==
     \/ MCLose
     \/ ViewChange
 
-MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+\* Were it wanted that a mute member sends, no behaviour would be fair.
+MCSpec == Init /\ [][MCNext]_vars /\ FairnessOf(Node \ Mute)
 
 -----------------------------------------------------------------------------
 (* The service that this refines *)

@@ -527,11 +527,11 @@ ReceiveNewest(n, s) ==
 \* The nodes in S, where they can act in this way at all: TLC's time grows with each WF.
 If(possible, S) == IF possible THEN S ELSE {}
 
-\* Digests are sent for ever, and the newest ones arrive now and then; crashed members are found
-\* out. Nobody has to multicast, crash or come back, and nothing has to be lost.
-Fairness ==
+\* The members in Talking send digests for ever, and the newest ones arrive now and then; crashed
+\* members are found out. Nobody has to multicast, crash or come back, and nothing has to be lost.
+FairnessOf(Talking) ==
+    /\ \A n \in Talking : WF_vars(SendDigest(n))
     /\ \A n \in Node :
-          /\ WF_vars(SendDigest(n))
           /\ WF_vars(SendStability(n))
           /\ \A s \in Node \ {n} :
                 /\ WF_vars(ReceiveNewest(n, s))
@@ -542,6 +542,8 @@ Fairness ==
     /\ \A n \in If(~AtomicVote, Node) : \A s \in Node : WF_vars(Vote(n, s))
     /\ \A n \in If(MaxViews > 1, Node) : WF_vars(InstallView(n)) /\ WF_vars(Suspend(n))
     /\ WF_vars(ViewChange)
+
+Fairness == FairnessOf(Node)
 
 Spec == Init /\ [][Next]_vars /\ Fairness
 

@@ -32,7 +32,7 @@ from raincheck.conformance.field.merging.primaries import (
     delivered_twice,
     two_primaries,
 )
-from raincheck.conformance.field.merging.run import MergingRecord
+from raincheck.conformance.field.merging.run import MergingRecord, record_of
 
 Logs = dict[str, list[Row]]
 A1, A2, B2, M3 = (number << 32 | who for number, who in ((1, 1), (2, 1), (2, 2), (3, 1)))
@@ -179,10 +179,12 @@ def test_settings_have_the_policy() -> None:
     assert (settings.on_merge, settings.transport) == ("callback", "tcp")
     assert settings.delivery == "safe"
     assert settings.kinds == ("halves",)
+    assert record_of(settings, 1).run == "merging-1"
     args.primary, args.members, args.faults = "majority", 4, "all"
     settings = settings_of(args)
     assert settings.primary == "majority"
     assert "leader" not in settings.kinds
+    assert record_of(settings, 1).run == "primary-1"  # an audit judges both kinds together
 
 
 @pytest.mark.sockets

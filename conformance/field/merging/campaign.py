@@ -18,7 +18,7 @@ from raincheck.conformance.field.stack.faults import Fault
 from .checks import MergingJudged, judge, results
 from .faults import KINDS, make_plan
 from .members import MODULE
-from .run import MergingRecord, MergingRun, MergingSettings
+from .run import MergingRecord, MergingRun, MergingSettings, record_of
 from .traced import TRACED
 
 __all__ = ["AUDIT", "FULL", "QUICK", "TRACED", "add_arguments", "run", "settings_of"]
@@ -40,7 +40,7 @@ FULL = {
 """The options of those that it makes in its larger tiers, by name."""
 QUICK = {
     "primary": (
-        *("--members", "3", "--seconds", "1", "--rate", "30", "--faults", "halves"),
+        *("--members", "3", "--seconds", "3", "--rate", "30", "--faults", "halves,thirds"),
         *("--primary", "majority", "--runs", "1"),
     )
 }
@@ -97,7 +97,7 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
 
     def founders(self, seed: int) -> Iterator[dict[str, object]]:
         """Yield the options of each founder; all but the first join those before them."""
-        record = MergingRecord(f"merging-{seed}", seed, self.plan(seed))
+        record = record_of(self.settings, seed)
         options = MergingRun.options_of(self.settings, record, self.args.out)
         for number in range(self.settings.members):
             yield options | {"peers": "HOST:PORT" if number else ""}

@@ -55,6 +55,12 @@ class MergingRecord(Record):
         return killed
 
 
+def record_of(settings: MergingSettings, seed: int) -> MergingRecord:
+    """Return the record of the run of that seed; runs of two kinds may be judged together."""
+    kind = "primary" if settings.primary else "merging"
+    return MergingRecord(f"{kind}-{seed}", seed, make_plan(settings.kinds, seed))
+
+
 class MergingRun(ClusterRun):
     """Drives one run."""
 
@@ -73,7 +79,8 @@ class MergingRun(ClusterRun):
 
     @staticmethod
     def _recorded(settings: Settings, seed: int) -> MergingRecord:
-        return MergingRecord(f"merging-{seed}", seed, make_plan(settings.kinds, seed))
+        assert isinstance(settings, MergingSettings)
+        return record_of(settings, seed)
 
     @staticmethod
     def options_of(settings: Settings, record: Record, folder: Path) -> dict[str, object]:
