@@ -20,7 +20,7 @@ from typing import Final
 
 from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.tables import HOLDS as CATALOG_HOLDS
-from raincheck.conformance.cases.tables import Case, load_cases, protocols_in, select
+from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
 from raincheck.conformance.damage.outcome import damaged_traces
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
@@ -367,7 +367,7 @@ def actions_reached(catalog: Iterable[Case], protocol: str) -> Result:
     What only the lack of an assumption lets happen is taken where the case lacks it.
     """
     reached: Counter[str] = Counter()
-    cases = select(catalog, names=[protocol])
+    cases = select(catalog, names=[protocol], tier=TIERS[1])
     for case in cases:
         asked = case.expected == CATALOG_HOLDS or bool(case.lacking)
         if asked and (case.distinct or SMALL) <= SMALL:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 from .machine import Accepted, ModelError, Refused, Step, Value
@@ -40,6 +39,15 @@ class Move(NamedTuple, Generic[S]):
     outputs: tuple[Any, ...] = ()
 
 
+class _Answers(NamedTuple):
+    """What handlers have answered under these rules: few local states make many states."""
+
+    rules: Any
+    handlers: Mapping[str, Handler] | None
+    answers: dict[tuple[type[Any], Any, Any], Accepted[Any, Any] | None]
+    """By kind of input, local state and input; None if it was refused."""
+
+
 class Composed(ABC, Generic[S, L]):
     """A machine for the explorer, made of local states and a network; the base of all systems.
 
@@ -53,6 +61,7 @@ class Composed(ABC, Generic[S, L]):
     """The largest number of messages that lockstep brings to a node at once."""
     rules: Any
     nodes: tuple[str, ...]
+    _before: _Answers = _Answers(None, None, {})
 
     @property
     @abstractmethod
@@ -117,25 +126,22 @@ class Composed(ABC, Generic[S, L]):
         name and then the event's fields.
         """
         local, kind = self.local(state, node), type(event)
+        before = self._before
+        if before.rules is not self.rules or before.handlers is not self.handlers:
+            before = self._before = _Answers(self.rules, self.handlers, {})
         try:
-            accepted = self._answered_before[kind, local, event]
+            accepted = before.answers[kind, local, event]
         except KeyError:
-            if len(self._answered_before) >= _MOST:
-                self._answered_before.clear()
-            accepted = self._answered_before[kind, local, event] = self._newly_answered(
-                local, event
-            )
+            if len(before.answers) >= _MOST:
+                before.answers.clear()
+            accepted = self._newly_answered(local, event)
+            before.answers[kind, local, event] = accepted
         if accepted is None:
             return
         target = self.carried(state, node, accepted.local, accepted.outputs)
         if target is not None:
             given = (node, *event) if args is None else args
             yield Move(kind.__name__, given, target, node, event, accepted.outputs)
-
-    @cached_property
-    def _answered_before(self) -> dict[tuple[type[Any], L, Any], Accepted[L, Any] | None]:
-        """What handlers answered, None if they refused: few local states make many states."""
-        return {}
 
     def _newly_answered(self, local: L, event: Any) -> Accepted[L, Any] | None:
         action = type(event).__name__

@@ -615,7 +615,7 @@ def test_every_finding_has_a_file_and_a_line(
             return stand_in(plan, out)
         results = results_of("check")
         for each in results:
-            if each["name"] == "sequencer-f1-repaired":
+            if each["name"] == "sequencer-f13-repaired":
                 each["verdict"] = "TotalOrder"
         words = [str(out / plan.name), "check", json.dumps(results), digest_of(sources())]
         return [*STAND_IN, *words]
@@ -635,9 +635,9 @@ def test_every_finding_has_a_file_and_a_line(
         assert len(path.read_text(encoding="utf-8").splitlines()) >= line, each
         found[each["message"]["text"].partition(" is ")[0]] = (path.name, line)
     table = Path("spec/cases/sequencer.toml").read_text().splitlines()
-    assert found["sequencer: check: sequencer-f1-repaired"] == (
+    assert found["sequencer: check: sequencer-f13-repaired"] == (
         "sequencer.toml",
-        table.index("[case.f1-repaired]") + 1,
+        table.index("[case.f13-repaired]") + 1,
     )
     assert found["sequencer: property TotalOrder"][0] == "Sequencer.tla"
     said = capsys.readouterr().out

@@ -44,6 +44,6 @@ def test_generate_without_names_replays_only_what_has_an_implementation(
 ) -> None:
     assert main(["generate", "-n"]) == 0
     told = "".join(capsys.readouterr())
-    assert "replay every edge of frag-still" in told
-    assert "replay every edge of merge2-two" in told
+    assert "replay every edge of frag-give-up" in told
+    assert "replay every edge of merge2-talk-on" in told
     assert [name for name in ("merging-", "layers-") if name in told] == []

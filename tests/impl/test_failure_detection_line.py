@@ -261,7 +261,7 @@ def test_a_preset_is_a_set_of_defaults():
     assert StackConfig.preset("lan") == StackConfig()
     wan = StackConfig.preset("wan", heartbeat=0.2)
     assert (wan.heartbeat, wan.suspect_after, wan.max_bundle) == (0.2, 3.5, 60_000)
-    with pytest.raises(ConfigError, match="'moon' is unknown; choose one of lan, fast, wan"):
+    with pytest.raises(ConfigError, match="preset is 'moon'; choose one of 'lan', 'fast', 'wan'"):
         StackConfig.preset("moon")
 
 

@@ -56,7 +56,8 @@ def test_what_claims_are_proved_from_is_named_as_it_is_called() -> None:
     conjuncts = {each.name for each in WHOLE.invariant}
     claims = conjuncts | {each.name for each in WHOLE.properties}
 
-    assert {name for each in WHOLE.properties for name in each.by} <= conjuncts
+    proved = (*WHOLE.properties, *WHOLE.invariant)
+    assert {name for each in proved for name in each.rests_on} <= conjuncts
     assert {name for each in WHOLE.invariant for name in each.serves} <= claims
 
 

@@ -345,8 +345,7 @@ def _one_was_there(s: World, t: Expr) -> list[Expr]:
 
 
 _GROUNDS: Final = (
-    *("BornOnce", "LiveAreAttempted", "KeeperIsMember", "Covers", "Gaps", "GapIsNotTold"),
-    *("Previous", "MajoritiesMeet", "InItsView", "ViewsRise", "BegunByNow", "AllBegan"),
+    *("InItsView", "ViewsRise", "BegunByNow", "AllBegan"),
     *("TriedInIt", "LiveWereTried", "KeeperForms", "PrimaryIsLive", "LastIsPrimary"),
     *("FormerKnows", "LiveIsRemembered", "KnownIsOfNow", "AttemptIsOfNow", "NumbersOfAHistory"),
     *("FounderIsFirst", "NoGap", "TheOneBefore", "NumbersRise"),
