@@ -34,6 +34,7 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "raincore-start": "Leave and TokenDelivered are taken",
     "ring-start-leaver-repaired": "Leave is taken",
     "stable-exclude": "Exclude is taken",
+    "stable-f7-undone": "OnlyStablePurged breaks in the model as with TLC",
     "stable-return": "Crash and Restart are taken",
     "state-transfer-crash": "the largest graph of state transfer",
     "state-transfer-garbage-crash": "Garble is taken",
