@@ -123,9 +123,11 @@ def undone_switches(
             switches = {name: value}
             make = without(binding, switches)
             row = undo(binding, switches, make, prepared, instances, seed=seed, runs=runs)
-            if not row.found:
-                larger = Replayable(binding, beyond(cases)).prepared(switches)
-                row = _also(row, undo(binding, switches, make, larger, (), seed=seed))
+            if not row.replayed:
+                # If lockstep finds it, what is left to see is a case that shows it.
+                larger = twins(cases, name) if row.found else beyond(cases)
+                walks = Replayable(binding, larger).prepared(switches)
+                row = _also(row, undo(binding, switches, make, walks, (), seed=seed))
             rows.append(row)
     return rows
 
