@@ -297,7 +297,11 @@ class StackConfig:
         if self.stability != "gossip":
             idle = dict.fromkeys(OF_GOSSIP, "stability='gossip'")
         else:
-            idle = {} if self.order == "total" else {"stable_period": "stability='votes'"}
+            idle = (
+                {}
+                if self.order == "total"
+                else {"stable_period": "stability='votes' or order='total'"}
+            )
             if self.gossip_interval:
                 idle["desired_avg_gossip"] = "gossip_interval=0"
         for name, needed in idle.items():
