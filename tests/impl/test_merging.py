@@ -550,3 +550,26 @@ def test_a_merged_view_is_a_view() -> None:
     assert view.subgroups == sides
     assert view.prevailing == sides[1]
     assert str(view) == "view 5 [a.0 b.0]"
+
+
+@pytest.mark.xfail(raises=TimeoutError, strict=True, reason="MRG-F20, which is open")
+def test_who_led_a_side_goes_on_when_its_merged_view_is_never_acknowledged() -> None:
+    """It still waits for the VIEW_ACK of a member that a later view, of another leader, excludes."""
+    group = founded("abcde")
+    split(group, "abe", "cd")
+    leader = group["c"].views[-1].members[0].node
+    lost = "d" if leader == "c" else "c"
+    group.run(0.5)
+    group.link = Link(delay=(0.001, 0.003))
+    group.heal()
+    side = group[leader].stack._group.gms.core
+    for phase in ("installing", "finishing"):
+        while side.phase != phase:
+            group.run(0.0002)
+    split(group, "abe" + leader, lost)
+    group.run(1.0)
+    group.partition("abe", leader, lost)
+    group.run(5.0)
+    group.heal()
+
+    one(group, "abcde", timeout=60.0)
