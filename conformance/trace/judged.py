@@ -169,6 +169,27 @@ def judge(
     )
 
 
+def broken_so_far(
+    protocol: str,
+    reports: Iterable[FileReport],
+    compared: Mapping[str, Compared],
+    crashed: Collection[Address],
+) -> list[Finding]:
+    """Return the violations in records that may go on: what stands whatever comes.
+
+    It asks what is between files and streams, and neither promises nor the order of all events.
+    """
+    by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
+    if [*_beyond(protocol, by_who.values())]:
+        return []
+    found = [finding for report in by_who.values() for finding in report.findings]
+    promised = promised_of(protocol)
+    for channel, each in compared.items():
+        found += _unsent(by_who, channel, each, promised)
+    found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
+    return [finding for finding in found if finding.verdict == VIOLATED]
+
+
 def _beyond(
     protocol: str,
     reports: Iterable[FileReport],
