@@ -115,8 +115,13 @@ def judge(
     compared: Mapping[str, Compared],
     crashed: Collection[Address],
     problems: Iterable[Problem],
+    *,
+    ended: bool = True,
 ) -> RunVerdict:
-    """Put together what the files say of one protocol of one run; every engine ends here."""
+    """Put together what the files say of one protocol of one run; every engine ends here.
+
+    Not `ended`: more may come, and what rests on all records being there is not asked.
+    """
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
     problems = sorted(problems)
     if beyond := [*_beyond(protocol, by_who.values())]:
@@ -151,7 +156,7 @@ def judge(
     for report in by_who.values():
         for action, count in report.actions.items():
             actions[action] = actions.get(action, 0) + count
-    whole = Run(by_who, compared, crashed, findings, complete=verdict == HOLDS)
+    whole = Run(by_who, compared, crashed, findings, complete=ended and verdict == HOLDS)
     return RunVerdict(
         run=run,
         protocol=protocol,

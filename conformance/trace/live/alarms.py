@@ -99,4 +99,4 @@ def _post(url: str, text: bytes) -> None:
 
 def _call(command: tuple[str, ...], text: bytes) -> None:
     # What it prints is no part of the verdict.
-    subprocess.run(command, input=text + b"\n", stdout=sys.stderr, check=True, timeout=WITHIN)
+    subprocess.run(command, input=text + b"\n", stdout=sys.__stderr__, check=True, timeout=WITHIN)

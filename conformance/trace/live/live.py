@@ -73,6 +73,8 @@ class Live:
         self._twice = False
         """Whether a process has two files: which is read is decided by their names, at the end."""
         self._wrong = False
+        self._crashed: dict[str, set[Address]] = {}
+        """Of whom it is known, by run, that they were killed, and whose files were read since."""
 
     @property
     def events(self) -> int:
@@ -108,6 +110,7 @@ class Live:
         for path in files_there(self.paths, SUFFIXES):
             if path not in self._files:
                 self._files[path] = _File(path)
+        crashed = self._found().crashed
         ready = [
             (file.clock, place, file)
             for place, (path, file) in enumerate(self._files.items())
@@ -130,6 +133,8 @@ class Live:
                     self._settle(now)
             if pieces:
                 self._settle(now)
+        if not ready:
+            self._crashed = crashed
         return pieces
 
     @property
@@ -140,13 +145,12 @@ class Live:
 
     def broken(self, *, whole: bool) -> Broken:
         """Return what is violated so far; `whole`: promises and layers are asked as well."""
-        found = self._found()
         findings = [
             (protocol, finding)
             for (run, protocol), live in self.runs.items()
-            for finding in live.broken(found.crashed.get(run, set()))
+            for finding in live.broken(self._crashed.get(run, set()))
         ]
-        verdicts = [*self._verdicts(found)] if whole else []
+        verdicts = [*self._verdicts()] if whole else []
         return Broken(findings, verdicts)
 
     def close(self, now: float) -> list[RunVerdict]:
@@ -172,13 +176,13 @@ class Live:
 
         return check_all(self._found(), check)
 
-    def _verdicts(self, found: Found) -> Iterator[RunVerdict]:
+    def _verdicts(self) -> Iterator[RunVerdict]:
         layered = several(run for run, _ in self.runs)
         reports: dict[str, list[FileReport]] = {run: [] for run, _ in self.runs}
         for (run, _), live in sorted(self.runs.items()):
-            yield live.judged(found.crashed.get(run, set()), reports[run].append)
+            yield live.judged(self._crashed.get(run, set()), reports[run].append)
         for run in sorted(layered):
-            yield from layers_of(run, reports[run], found.crashed.get(run, set()))
+            yield from layers_of(run, reports[run], self._crashed.get(run, set()))
 
     def _found(self) -> Found:
         """Sort the files by what is known of them."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.channels_compared import Compared, compare_all
 from raincheck.conformance.trace.columns import ends_of
-from raincheck.conformance.trace.findings import Finding
+from raincheck.conformance.trace.findings import FileReport, Finding
 from raincheck.conformance.trace.following.files import Feed
 from raincheck.conformance.trace.following.shared import Shared
 from raincheck.conformance.trace.judged import RunVerdict, broken_so_far, judge
@@ -76,16 +76,17 @@ class LiveRun:
 
     def broken(self, crashed: Collection[Address]) -> list[Finding]:
         """Return the violations in the files, in streams and between members, so far."""
-        reports = [each.so_far(whole=False) for each in self.followers]
+        reports = self._reports(whole=False)
         return broken_so_far(self.protocol, reports, self.streams.found, crashed)
 
     def judged(self, crashed: Collection[Address], keep: Keep) -> RunVerdict:
         """Return the verdict with promises, as if the files ended here."""
-        reports = [each.so_far() for each in self.followers]
+        reports = self._reports(whole=True)
         compared = self.streams.found | self._compared()
         for report in reports:
             keep(slim(report))
-        return judge(self.run, self.protocol, reports, compared, crashed, self.problems)
+        of = self.run, self.protocol
+        return judge(*of, reports, compared, crashed, self.problems, ended=False)
 
     def closed(self, crashed: Collection[Address], keep: Keep | None) -> RunVerdict:
         """Return the verdict of all that was read: nothing comes any more."""
@@ -96,6 +97,13 @@ class LiveRun:
             for report in reports:
                 keep(slim(report))
         return judge(self.run, self.protocol, reports, compared, crashed, self.problems)
+
+    def _reports(self, *, whole: bool) -> list[FileReport]:
+        """Return the reports so far: none is complete, since other files may come beside it."""
+        reports = [each.so_far(whole=whole) for each in self.followers]
+        for report in reports:
+            report.complete = False
+        return reports
 
     def _compared(self) -> dict[str, Compared]:
         """Compare the channels that are no streams.
