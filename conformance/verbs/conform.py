@@ -39,7 +39,7 @@ from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
 
-from .following import Follower, unconfirmed
+from .following import Follower, sources, unconfirmed
 from .following import add_arguments as add_following
 
 if TYPE_CHECKING:
@@ -76,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="PATH",
-        help="trace files, delivery logs, or folders of them",
+        help="trace files, delivery logs, or folders of them; with --follow also unix:PATH or "
+        "tcp:ADDRESS:PORT, to listen there",
     )
     parser.add_argument(
         "--engine",
@@ -121,7 +122,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.on_violation and not args.follow:
         raise UsageError("--on-violation is for --follow.")
     if args.follow:
-        return _follow(args, ui, again)
+        return _follow(args, ui)
     # A wrong path must not destroy the evidence that an earlier run left in the folder.
     files = (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
     evidence = Evidence("conform", args.out)
@@ -137,17 +138,27 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     return _outcome(ui, evidence, results, problems, again)
 
 
-def _follow(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
+def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Judge the traces while they are written."""
     if args.engine != "local" or args.log_format != "trace":
         raise UsageError("--follow reads traces, in one process: leave out the engine and format.")
     started = time.monotonic()
     failing = partial(_failing, strict=args.strict)
-    follower = Follower(args.paths, args.on_violation, ui, failing)
+    # A wrong path must not destroy the evidence that is there.
+    there, places = sources(args.paths)
     evidence = Evidence("conform", args.out)
-    verdicts = follower.run()
+    folder = args.out / "received"
+    follower = Follower(args.paths, args.on_violation, folder, ui, failing)
+    try:
+        verdicts = follower.run()
+    finally:
+        follower.close()
     results, problems = _judged(verdicts, args, evidence, time.monotonic() - started)
     results += unconfirmed(follower, verdicts, results)
+    # Of the files, which stay, the same is said once more.
+    args.paths = [*there, *([folder] if places else [])]
+    args.follow, args.on_violation = False, []
+    again = _reproduce(args)
     alarms = follower.alarms
     figures = {"told": len(follower.told), "alarms": alarms.given, "alarms_failed": alarms.failed}
     figures |= {"alarms_left_out": alarms.left_out} if alarms.left_out else {}

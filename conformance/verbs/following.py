@@ -8,9 +8,10 @@ end. The end is when all files have ended, at Ctrl-C, or at the first violation 
 from __future__ import annotations
 
 import argparse
+import shutil
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -25,7 +26,9 @@ from raincheck.conformance.trace.findings import Finding
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.live.alarms import EXIT, Alarms, action_of
 from raincheck.conformance.trace.live.live import MOST, Broken, Live
+from raincheck.conformance.trace.live.receiver import Receiver
 from raincheck.conformance.ui import Ui
+from raincheck.impl.recording.sending import Place, place_of
 
 POLL: Final = 0.05
 """Seconds between two looks at files that have nothing new."""
@@ -62,16 +65,24 @@ class Follower:
         self,
         paths: list[Path],
         on_violation: list[str],
+        folder: Path,
         ui: Ui,
         failing: Callable[[RunVerdict], list[Result]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`failing` returns the results that are not as expected of a verdict's promises."""
-        for path in paths:
-            if not path.exists():
-                raise UsageError(f"{path} does not exist: make the folder, then follow it")
+        """`folder`: for what comes by sockets. `failing` returns the results that are not as
+        expected of a verdict's promises.
+        """
+        there, places = sources(paths)
         actions = [action_of(each) for each in on_violation if each != EXIT]
-        self.live = Live(paths)
+        self.receiver: Receiver | None = None
+        if places:
+            if folder.exists():
+                shutil.rmtree(folder)
+            self.receiver = Receiver(places, folder, ui.say)
+            for place in self.receiver.places:
+                ui.say(f"listening at {place}; what comes is kept in {folder}")
+        self.live = Live([*there, *([folder] if places else [])])
         self.told: dict[tuple[Any, ...], str] = {}
         """What was told, by what it is about."""
         self.alarms = Alarms(actions, ui.say)
@@ -104,12 +115,20 @@ class Follower:
                     if began - last > OVER and self.live.over:
                         break
                     time.sleep(POLL)
+            self.close()
+            self.live.turn(self._clock())
             if not self.live.files:
-                raise Inconclusive("No trace file has come where it was looked for.")
+                raise Inconclusive("No trace has come where it was looked for.")
             self._ui.say(f"judging all that was read: {self.live.events} events")
             verdicts = self.live.close(self._clock())
         self.alarms.close()
         return verdicts
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self.receiver is not None:
+            self.receiver.close()
+            self.receiver = None
 
     def _interrupt(self) -> None:
         self.stop = True
@@ -161,6 +180,24 @@ class Follower:
         self._ui.announce(f"{text}\n  told at most {seconds:.2f} s after it was written")
         self.alarms.give({**facts, "text": text, "within": round(seconds, 3)})
         self.stop = self.stop or self._exits
+
+
+def sources(paths: Iterable[Path]) -> tuple[list[Path], list[Place]]:
+    """Return the files and folders, and the sockets; raise UsageError for what is neither."""
+    there: list[Path] = []
+    places: list[Place] = []
+    for path in paths:
+        try:
+            place = place_of(str(path))
+        except ValueError as error:
+            raise UsageError(f"{error}.") from error
+        if place is not None:
+            places.append(place)
+        elif path.exists():
+            there.append(path)
+        else:
+            raise UsageError(f"{path} does not exist: make the folder, then follow it.")
+    return there, places
 
 
 def about(protocol: str, finding: Finding) -> tuple[Any, ...]:

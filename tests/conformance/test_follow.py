@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -25,11 +26,13 @@ from raincheck.conformance.trace.findings import HOLDS, VIOLATED
 from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.live.live import Broken, Live
+from raincheck.conformance.trace.live.receiver import Receiver
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.verbs import following
 from raincheck.conformance.verbs.following import about
+from raincheck.impl.recording.sending import Place, TraceSender
 
 Capture = pytest.CaptureFixture[str]
 PROTOCOLS = ("sequencer", "nakack", "flush", "gms", "raincore")
@@ -385,3 +388,87 @@ def test_what_was_told_and_is_not_in_the_verdict_is_not_passed_over(
 
     assert code == 2
     assert [r["name"] for r in answer["results"]][-1] == "follow: steady: TotalOrder"
+
+
+# ---------------------------------------------------------------- sockets
+
+
+def records_of(folder: Path) -> list[list[dict[str, Any]]]:
+    return [
+        [json.loads(line) for line in path.read_bytes().splitlines()]
+        for path in sorted(folder.iterdir())
+    ]
+
+
+def test_traces_that_are_sent_are_judged_as_files_are(tmp_path: Path) -> None:
+    steady(tmp_path / "whole")
+    said: list[str] = []
+    receiver = Receiver([Place(path="s"), Place("127.0.0.1", 0)], tmp_path / "got", said.append)
+    for number, records in enumerate(records_of(tmp_path / "whole")):
+        sender = TraceSender(receiver.places[number % 2], problem=said.append)
+        for record in records:
+            sender(record)
+        while sender.pending:
+            sender.flush()
+        sender.close()
+        assert sender.lost == 0
+    live = Live([tmp_path / "got"])
+    live.turn(0.0)
+    receiver.close()
+
+    (verdict,) = live.close(1.0)
+    assert (verdict.verdict, verdict.files) == (HOLDS, 3)
+    assert said == []
+    assert not Path("s").exists()
+
+
+def test_what_a_reader_missed_is_a_hole_in_the_file_that_goes_on(tmp_path: Path) -> None:
+    steady(tmp_path / "whole")
+    records = records_of(tmp_path / "whole")[0]
+    said: list[str] = []
+    receiver = Receiver([Place(path="s")], tmp_path / "got", said.append)
+    for part in (records[1:50], records[60:]):
+        sender = TraceSender(receiver.places[0])
+        for record in (records[0], *part):
+            sender(record)
+        while sender.pending:
+            sender.flush()
+        sender.close()
+    receiver.close()
+
+    [path] = (tmp_path / "got").iterdir()
+    came = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert came == [*records[:50], *records[60:]]
+    (verdict,) = check_paths([tmp_path / "got"])
+    assert (verdict.verdict, verdict.conforming) == ("inconclusive", {"n00.0": 49})
+
+
+@pytest.mark.parametrize("text", [b"GET / HTTP/1.1\r\n\r\n", b'{"kind":"event"}\n'])
+def test_what_is_no_trace_is_refused_in_a_sentence(text: bytes, tmp_path: Path) -> None:
+    said: list[str] = []
+    receiver = Receiver([Place(path="s")], tmp_path / "got", said.append)
+    with socket.socket(socket.AF_UNIX) as stranger:
+        stranger.connect("s")
+        stranger.sendall(text)
+        assert stranger.recv(1) == b""
+    receiver.close()
+
+    assert "does not begin with the header" in said[0]
+    assert list((tmp_path / "got").iterdir()) == []
+
+
+def test_nobody_can_listen_where_there_is_no_folder(capsys: Capture) -> None:
+    code, answer, _ = conform(capsys, "unix:no/such/folder", "--follow")
+
+    assert code == 3
+    assert "Nobody can listen" in answer["error"]
+
+
+def test_that_nothing_was_sent_is_inconclusive(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(following.time, "sleep", lambda _: signal.raise_signal(signal.SIGINT))
+    code, answer, _ = conform(capsys, "unix:s", "--follow")
+
+    assert code == 2
+    assert answer["error"] == "No trace has come where it was looked for."

@@ -89,7 +89,7 @@ class Live:
     @property
     def over(self) -> bool:
         """Whether all is there: every node that a header lists has a file, of each protocol that
-        is said to be recorded, or is gone; and each file has its footer, or its process is gone.
+        is said to be recorded, or is gone; and each file has its end, or its process is gone.
         """
         found = self._found()
         if not self.runs or found.problems:
@@ -99,7 +99,7 @@ class Live:
             there = {node for node, _ in gone}
             for file in live.followers:
                 there.add(file.who[0])
-                if not file.ended and file.who not in gone:
+                if file.who not in gone and file.so_far(whole=False).end == "open":
                     return False
             if any(set(file.nodes) - there for file in live.followers):
                 return False
