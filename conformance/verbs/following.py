@@ -105,8 +105,8 @@ class Follower:
             while not self.stop:
                 began = self._clock()
                 pieces = self.live.turn(began)
-                if pieces < MOST:
-                    caught_up = began
+                if pieces < MOST:  # of the files that were there at the last look
+                    caught_up = self.live.looked_at
                 if pieces:
                     last = self._clock()
                     self._news = {False: True, True: True}
@@ -116,11 +116,10 @@ class Follower:
                         break
                     time.sleep(POLL)
             self.close()
-            self.live.turn(self._clock())
-            if not self.live.files:
-                raise Inconclusive("No trace has come where it was looked for.")
             self._ui.say(f"judging all that was read: {self.live.events} events")
             verdicts = self.live.close(self._clock())
+            if not self.live.files:
+                raise Inconclusive("No trace has come where it was looked for.")
         self.alarms.close()
         return verdicts
 

@@ -40,6 +40,9 @@ from .run import LiveRun
 MOST: Final = 256
 """Pieces of files that are read in one turn, so that what is found is told soon."""
 
+LOOK: Final = 0.2
+"""Seconds between two looks for new files."""
+
 
 class Broken(NamedTuple):
     """What is violated so far."""
@@ -70,6 +73,8 @@ class Live:
         self.runs: dict[tuple[str, str], LiveRun] = {}
         self._files: dict[Path, _File] = {}
         self._owners: dict[tuple[str, str, str], _File] = {}
+        self.looked_at = -LOOK
+        """When it was looked last for files that have come."""
         self._twice = False
         """Whether a process has two files: which is read is decided by their names, at the end."""
         self._wrong = False
@@ -107,10 +112,10 @@ class Live:
 
     def turn(self, now: float, most: int = MOST) -> int:
         """Read what is new, in at most that many pieces; return how many there were."""
-        for path in files_there(self.paths, SUFFIXES):
-            if path not in self._files:
-                self._files[path] = _File(path)
-        crashed = self._found().crashed
+        if now - self.looked_at >= LOOK:
+            self._look(now)
+        said = any(file.look is not None and file.look.gone for file in self._files.values())
+        crashed = self._found().crashed if said else {}
         ready = [
             (file.clock, place, file)
             for place, (path, file) in enumerate(self._files.items())
@@ -137,6 +142,13 @@ class Live:
             self._crashed = crashed
         return pieces
 
+    def _look(self, now: float) -> None:
+        """Look for files that have come."""
+        self.looked_at = now
+        for path in files_there(self.paths, SUFFIXES):
+            if path not in self._files:
+                self._files[path] = _File(path)
+
     @property
     def wrong(self) -> bool:
         """Whether something new was found wrong since this was asked last."""
@@ -155,6 +167,7 @@ class Live:
 
     def close(self, now: float) -> list[RunVerdict]:
         """Read the rest of all files, and return the verdict on each run."""
+        self._look(now)
         while self.turn(now):
             pass
         for path, file in self._files.items():

@@ -44,6 +44,11 @@ class Rows:
         self._earlier: IO[bytes] | None = None
         self._moved = 0
 
+    def __del__(self) -> None:
+        """Close the file that nobody else knows."""
+        if self._earlier is not None:
+            self._earlier.close()
+
     def code_of(self, node: str) -> int:
         """The node's name as a number, the same in every process."""
         code = self._hashes.get(node)
