@@ -228,8 +228,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     cases = _chosen(args)
     again = _reproduce(args)
     if args.dry_run:
+        java, jar = find_java(), tlc_jar()
         for case in cases:
-            ui.announce(shlex.join(dump_command(case.module, case.asked.path, Path(case.name))))
+            where = case.module, case.asked.path, Path(case.name)
+            ui.announce(shlex.join(dump_command(*where, java=java, jar=jar)))
         return Outcome("mirror", (), again)
     evidence = Evidence("mirror", args.out)
     found: dict[str, Result] = {}
