@@ -58,7 +58,6 @@ CONSTANTS
     IdempotentJoin,    \* JOIN of an address that is in the view changes nothing
     RetryJoin,         \* JOIN is sent again and again
     Incarnations,      \* a process that comes back has a new address
-    Unawaited,         \* who is left out by another leader's flush is not waited for any more
 
     \* DIG-F1: how the digest is made (all FALSE: at the cut, when the leader installs the view).
     DigestFirst,       \* R4, case A: before the view is decided
@@ -485,6 +484,10 @@ Finish(n) ==
 \* A leader that is behind does not know the joiners of n's view, and does not leave n out.
 Unknown(n, a, counter) == counter < Counter(view[n]) /\ a \in view[n].joiners
 
+\* Nobody waits for those whom another leader's flush leaves out. In one group there are none: nobody
+\* leads while a member before it does. In groups that merge there are (MCMergingGms.tla).
+LeftOut(n, out) == waiting' = [waiting EXCEPT ![n] = @ \ out]
+
 \* PREPARE: from now on n accepts only this leader's views, and members that are left out are gone.
 \* The answer lists n's views. A joiner that is addressed as a member has had no JOIN_RSP; it says
 \* so, and ignores a late one.
@@ -512,7 +515,7 @@ ReceivePrepare(n, s) ==
                             /\ promised' = [promised EXCEPT ![n] = m.from]
                             /\ gone' = [gone EXCEPT ![n] = @ \cup out]
                             /\ suspects' = [suspects EXCEPT ![n] = @ \ (out \cup {m.from})]
-                            /\ waiting' = IF Unawaited THEN [waiting EXCEPT ![n] = @ \ out] ELSE waiting
+                            /\ LeftOut(n, out)
                             /\ latch' = [latch EXCEPT ![n] = TRUE]
                             /\ answers' = IF IsMember(m.from) /\ asked[s] = m.participants
                                           THEN [answers EXCEPT ![s] = @ \cup

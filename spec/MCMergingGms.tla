@@ -21,7 +21,11 @@ CONSTANTS
     Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
     Sides,            \* the groups in the beginning: sets of nodes
     Crashers,         \* the nodes that may crash
-    MaxCrashes        \* how many nodes crash
+    MaxCrashes,       \* how many nodes crash
+
+    \* Rules that count in a merge.
+    Unawaited,        \* who is left out by another leader's flush is not waited for any more
+    Together          \* all sides go on together in the merged view
 
 VARIABLES
     merged,           \* the view that MERGE2 has decided, if any
@@ -91,7 +95,7 @@ Has(n) == merged # <<>> /\ view[n].id = merged[1].id
 \* the merged view opens no latch: all sides go on together.
 MCFinish(n) ==
     /\ n \notin installing
-    /\ IF proposal[n] # <<>> /\ Has(n) /\ ~resumed /\ proposal[n][1].id = view[n].id
+    /\ IF Together /\ proposal[n] # <<>> /\ Has(n) /\ ~resumed /\ proposal[n][1].id = view[n].id
        THEN /\ Running(n) /\ phase[n] = "finishing" /\ waiting[n] = {}
             /\ phase' = [phase EXCEPT ![n] = "idle"]
             /\ proposal' = [proposal EXCEPT ![n] = <<>>]
@@ -111,6 +115,9 @@ Resume ==
 
 -----------------------------------------------------------------------------
 (* GMS *)
+
+\* In the place of LeftOut.
+MCLeftOut(n, out) == waiting' = IF Unawaited THEN [waiting EXCEPT ![n] = @ \ out] ELSE waiting
 
 MCCrash(n) ==
     /\ n \in Crashers
