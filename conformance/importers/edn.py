@@ -4,7 +4,7 @@ import re
 from typing import Any, Final
 
 _TOKEN: Final = re.compile(
-    r"""[\s,]*(?:;[^\n]*\s*)*
+    r"""[\s,]*+(?:;[^\n]*+[\s,]*+)*+
     (?P<token>
         "(?:[^"\\]|\\.)*"            # a string
       | \\(?:[a-zA-Z0-9]+|.)         # a character

@@ -131,11 +131,10 @@ class _Spans:
             return f"a span of a {event} needs messaging.message.id or raincheck.message"
         if event == "deliver":
             columns.setdefault("sender", where)
-            columns.setdefault("member", f"{who}@{where}" if who and where else who)
-        elif event == "send":
+        if event == "send":
             columns.setdefault("member", own.get("sender", where))
         else:
-            columns.setdefault("member", who)
+            columns.setdefault("member", f"{who}@{where}" if who and where else who)
         if not columns["member"]:
             return "no member: set service.instance.id or service.name, or raincheck.member"
         return columns
