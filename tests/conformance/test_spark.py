@@ -354,7 +354,7 @@ def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
 def test_importers_give_the_same_rows_on_workers(session: "SparkSession", tmp_path: Path) -> None:
     from raincheck.conformance.spark import properties
 
-    for folder in sorted(FOREIGN.iterdir()):
+    for folder in (FOREIGN / "corosync", FOREIGN / "otel"):
         importer = importer_of(folder.name)
         files, problems, said = [], [], Said()
         for source in sorted(folder.iterdir()):
@@ -383,7 +383,7 @@ def test_importers_give_the_same_rows_on_workers(session: "SparkSession", tmp_pa
 
 
 @spark
-@pytest.mark.parametrize("fault", ["none", "lost", "alone"])
+@pytest.mark.parametrize("fault", ["lost", "alone"])
 def test_imported_logs_get_the_same_verdicts_on_both_engines(
     session: "SparkSession", tmp_path: Path, fault: str
 ) -> None:
@@ -403,7 +403,7 @@ def test_imported_logs_get_the_same_verdicts_on_both_engines(
     mine = properties_local.check_deliveries([tmp_path], names, log_format="kafka")
     theirs = properties.check_deliveries(session, [tmp_path], names, log_format="kafka")
 
-    verdict = {"none": "holds", "lost": "violated", "alone": "inconclusive"}[fault]
+    verdict = {"lost": "violated", "alone": "inconclusive"}[fault]
     assert mine["gap_freeness"].verdict == verdict
     assert "ask gap_freeness" in mine["agreement"].reason
     assert theirs == mine
