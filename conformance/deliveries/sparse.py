@@ -38,5 +38,6 @@ def missing_known(log: SortedLog, counted: dict[str, bool]) -> Witness | None:
             low, high = min(ids), max(ids)
             lacks = [number for number in known[sender] - ids if low < number < high]
             if lacks:
-                return {"members": [member], "messages": [[sender, str(min(lacks))]]}
+                missing = str(min(lacks))
+                return {"members": [member], "messages": [[sender, missing]]}
     return None
