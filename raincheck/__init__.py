@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from raincheck.conformance.deliveries.judge import DeliveryLog as DeliveryLog
     from raincheck.conformance.deliveries.judge import judge as judge
+    from raincheck.conformance.deliveries.judge import judge_logs as judge_logs
     from raincheck.conformance.deliveries.properties import Verdicts as Verdicts
     from raincheck.impl.aio.ask import ask as ask
     from raincheck.impl.aio.channel import Channel as Channel
@@ -112,6 +113,7 @@ _CHECKERS = {
     "DeliveryLog": "deliveries.judge",
     "Verdicts": "deliveries.properties",
     "judge": "deliveries.judge",
+    "judge_logs": "deliveries.judge",
 }
 
 _MODULES = {

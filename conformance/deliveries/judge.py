@@ -3,21 +3,24 @@
     rows = [{"member": "p", "view": 1, "sender": "a", "message": 1, "position": 1}, …]
     raincheck.judge(rows).assert_holds("total_order")
 
-`DeliveryLog` makes the rows, and counts their positions. Neither needs more than the base
-installation.
+`DeliveryLog` makes the rows, and counts their positions. `judge_logs` reads files, of our format or
+of another system's. None needs more than the base installation.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.importers.table import DELIVERIES
 from raincheck.conformance.trace.batches import Problem
 from raincheck.impl.arguments import FLAG, MOST, NAMES, TEXT, Kind, check, is_whole
 
 from .logs import Row, row_of
 from .properties import Verdicts, judged
-from .properties_local import answer
+from .properties_local import answer, check_deliveries
 
 _VIEW: Final = Kind(
     "give a view's number or its name",
@@ -37,6 +40,10 @@ _KINDS: Final = {
 _ROWS: Final = Kind(
     "give a list of rows, each a mapping of columns",
     lambda value: isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping),
+)
+_PATHS: Final = Kind(
+    "name files with logs, or folders of them",
+    lambda value: bool(value) and all(isinstance(each, str | PathLike) for each in value),
 )
 ROWS: Final = "rows"
 """The place of a problem with a row that came from no file; its line is the row's number."""
@@ -69,6 +76,26 @@ def judge(
     # The rows are read first: only then it is known whether there are problems.
     answers = answer(read())
     return judged(answers, problems, names, complete)
+
+
+def judge_logs(
+    *paths: str | PathLike[str],
+    log_format: str = DELIVERIES,
+    properties: Iterable[str] = (),
+    complete: bool = False,
+) -> Verdicts:
+    """Judge log files, or folders of them, as `raincheck conform --log-format` does.
+
+    `log_format` is one of those that `raincheck conform --list` shows, or the place of an importer
+    of your own, "module:NAME". Raises UsageError for files, formats or properties that there are
+    not, and for arguments of another kind.
+    """
+    names = [properties] if isinstance(properties, str) else _listed(properties)
+    check("paths", paths, _PATHS, UsageError)
+    check("log_format", log_format, TEXT, UsageError)
+    check("properties", names, NAMES, UsageError)
+    check("complete", complete, FLAG, UsageError)
+    return check_deliveries(map(Path, paths), names, complete, log_format)
 
 
 def _check(**arguments: object) -> None:

@@ -7,11 +7,16 @@ from collections import Counter, defaultdict
 
 from .properties import LAST, Judged, Message, counts
 from .sortedlog import SortedLog, groups_of
+from .sparse import known_elsewhere
 from .uniform import asked_of
 
 
-def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict[str, Judged]:
+def over_all(
+    log: SortedLog, counted: dict[str, bool], unsent: set[str], sparse: bool = False
+) -> dict[str, Judged]:
     """Return over how many members, views and messages each property can be judged."""
+    numbered = {sender for sender, numbers in counted.items() if numbers}
+    gaps = numbered & known_elsewhere(log) if sparse else numbered
     rows = [(member, view, key) for member in log.members for _, view, key in log.delivered[member]]
     alone = _over(rows)
     sent = [row for row in rows if log.sent.get(row[2], (0, 0))[1]]
@@ -23,7 +28,7 @@ def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict
         "no_duplication": alone,
         "no_creation": alone,
         "sender_fifo": _over_senders(log, {s for s, c in counted.items() if c or s not in unsent}),
-        "gap_freeness": _over_senders(log, {s for s, c in counted.items() if c}),
+        "gap_freeness": _over_senders(log, gaps),
         "virtual_synchrony": _over_changes(log),
         "sending_view": _over(sent),
         "uniform_agreement": _over(asked_of(log)),

@@ -8,6 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
+from raincheck.conformance.importers.reading import log_files, read_imported
+from raincheck.conformance.importers.said import Said, told
+from raincheck.conformance.importers.table import DELIVERIES, importer_of
 from raincheck.conformance.trace.batches import Problem
 
 from .cuts import wrong_cut
@@ -27,23 +30,36 @@ from .properties import (
     order_witness,
 )
 from .sortedlog import Deliveries, SortedLog, groups_of
+from .sparse import missing_known
 from .uniform import lacking
 
 
 def check_deliveries(
-    paths: Iterable[Path], names: Iterable[str] = (), complete: bool = False
+    paths: Iterable[Path],
+    names: Iterable[str] = (),
+    complete: bool = False,
+    log_format: str = DELIVERIES,
 ) -> Verdicts:
-    """Check the logs in this process."""
+    """Check the logs, which may be of another system's format, in this process."""
+    names = list(names)
     problems: list[Problem] = []
-    files = delivery_files(paths)
-    rows = (row for path in files for row in read_rows(path, problems.append))
-    answers = answer(rows)
-    return judged(answers, sorted(problems), names, complete)
+    if log_format == DELIVERIES:
+        rows = (row for path in delivery_files(paths) for row in read_rows(path, problems.append))
+        return judged(answer(rows), sorted(problems), names, complete)
+    importer, said = importer_of(log_format), Said()
+    rows = (
+        row
+        for path in log_files(paths, importer)
+        for row in read_imported(path, importer, problems.append, said.note)
+    )
+    answers = answer(rows, said)
+    return told(judged(answers, sorted(problems), names, complete), importer, said, names)
 
 
-def answer(rows: Iterable[Row]) -> Answers:
-    """Find the smallest witness against each property."""
+def answer(rows: Iterable[Row], said: Said | None = None) -> Answers:
+    """Find the smallest witness against each property; `said` is known when the rows are read."""
     log = SortedLog(rows)
+    sparse = said is not None and said.sparse
     senders: dict[str, bool] = {}
     messages = {key for places in log.first.values() for key in places}
     for sender, message in messages:
@@ -67,6 +83,7 @@ def answer(rows: Iterable[Row]) -> Answers:
         states=len(log.states),
         unknown=log.unknown,
         safe=log.safe,
+        sparse=sparse,
     )
     firm, loose = _agreement(log)
     ordered, order = _total_order(log, log.firm, log.firm_first)
@@ -81,10 +98,10 @@ def answer(rows: Iterable[Row]) -> Answers:
         "sender_fifo": _fifo(log, senders, unsent),
         "virtual_synchrony": _views_differ(log) if facts.views else None,
         "sending_view": _sent_elsewhere(log) if facts.views else None,
-        "gap_freeness": _gap(log, senders),
+        "gap_freeness": missing_known(log, senders) if sparse else _gap(log, senders),
         "state_cut": wrong_cut(log),
     }
-    judged = over_all(log, senders, unsent) | {
+    judged = over_all(log, senders, unsent, sparse) | {
         "total_order": ordered,
         "uniform_total_order": uniform,
     }

@@ -12,6 +12,7 @@ from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import judged
 from raincheck.conformance.deliveries.properties_local import answer
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.importers.said import Said
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.findings import HOLDS
 
@@ -31,12 +32,15 @@ def _asked(
     rows: Iterable[Row],
     names: Collection[str] = NAMES,
     problems: Collection[Problem] = (),
+    sparse: bool = False,
 ) -> Ask:
     """Ask which of these properties do not hold of a log."""
 
     def ask(_: Any) -> list[str]:
         try:
-            found = judged(answer(rows), list(problems), names, False).properties
+            found = judged(
+                answer(rows, Said(sparse=sparse)), list(problems), names, False
+            ).properties
         except UsageError as error:
             return [str(error)]
         return [
@@ -249,6 +253,13 @@ PLANTED: Final[dict[str, Planted]] = {
             "gap_freeness: violated: {'members': ['p'], 'messages': [['a', '2']]}",
             _P.replace("1/a2 ", ""),
             _Q.replace("1/a2 ", ""),
+        ),
+    },
+    "deliveries.sparse": {
+        "missing_known: return {'members': [member], 'messages': [[sender, missing]]}": Plant(
+            good=_asked(log("p: a1 a3 a4", "q: a1 a3 a4"), ("gap_freeness",), sparse=True),
+            bad=_asked(log("p: a1 a3 a4", "q: a1 a4"), ("gap_freeness",), sparse=True),
+            words="gap_freeness: violated: {'members': ['q'], 'messages': [['a', '3']]}",
         ),
     },
     "deliveries.cuts": {

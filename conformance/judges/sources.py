@@ -286,6 +286,11 @@ SOURCES: Final = (
         ),
     ),
     Source(
+        module="deliveries.sparse",
+        planted="planted_properties",
+        witnesses=frozenset({"missing_known"}),
+    ),
+    Source(
         module="deliveries.cuts",
         planted="planted_properties",
         complaints=frozenset({"found.append"}),

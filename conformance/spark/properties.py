@@ -6,6 +6,7 @@ cluster. Files are read by the workers with the same reader, so quarantine is th
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ from raincheck.conformance.deliveries.properties import (
 )
 from raincheck.conformance.deliveries.states import State, parts_of
 from raincheck.conformance.deliveries.views import SHARED, Numbered, Visit, numbered
+from raincheck.conformance.importers.reading import log_files, read_imported
+from raincheck.conformance.importers.said import Said, told
+from raincheck.conformance.importers.table import DELIVERIES, importer_of
 from raincheck.conformance.trace.batches import Problem
 
 from . import queries
@@ -40,7 +44,7 @@ if TYPE_CHECKING:
 
 SCHEMA = (
     "member string, position long, view string, sender string, message string, event string, "
-    "after long, members array<string>, problem string"
+    "after long, members array<string>, problem string, said string"
 )
 ROWS = 65536
 
@@ -50,34 +54,52 @@ def check_deliveries(
     paths: Iterable[Path],
     names: Iterable[str] = (),
     complete: bool = False,
+    log_format: str = DELIVERIES,
 ) -> Verdicts:
     """Check the logs on Spark; the verdict is the local engine's."""
     names = list(names)
-    frame = load(session, delivery_files(paths)).persist()
+    importer = None if log_format == DELIVERIES else importer_of(log_format)
+    files = delivery_files(paths) if importer is None else log_files(paths, importer)
+    frame = load(session, files, log_format).persist()
     try:
         problems = [
             Problem(**msgspec.json.decode(row.problem))
             for row in frame.where("problem is not null").select("problem").collect()
         ]
-        rows, views = numbered_views(session, frame.where("problem is null"))
-        return judged(ask(session, rows, names, views), sorted(problems), names, complete)
+        said = Said()
+        for row in frame.where("said is not null").select("said").distinct().collect():
+            said = said.joined(msgspec.json.decode(row.said, type=Said))
+        kept = frame.where("problem is null and said is null")
+        rows, views = numbered_views(session, kept)
+        answers = ask(session, rows, names, views, said.sparse)
+        found = judged(answers, sorted(problems), names, complete)
+        return found if importer is None else told(found, importer, said, names)
     finally:
         frame.unpersist()
 
 
-def load(session: "SparkSession", files: list[Path]) -> "DataFrame":
-    """The rows of all files, and beside them what could not be read."""
+def load(session: "SparkSession", files: list[Path], log_format: str = DELIVERIES) -> "DataFrame":
+    """The rows of all files, and beside them what could not be read and what else they say.
+
+    A format of another system is read by its importer, on the worker, which finds it by its name.
+    """
     names = session.createDataFrame([(str(path.absolute()),) for path in files], "path string")
-    return names.repartition(max(1, len(files))).mapInArrow(_read, SCHEMA)
+    read = partial(_read, log_format, str(Path.cwd()))
+    return names.repartition(max(1, len(files))).mapInArrow(read, SCHEMA)
 
 
-def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+def _read(
+    log_format: str, folder: str, batches: "Iterator[pa.RecordBatch]"
+) -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
+
+    importer = None if log_format == DELIVERIES else importer_of(log_format, folder)
 
     text, number = pa.string(), pa.int64()
     fields = ("member", "position", "view", "sender", "message", "event", "after", "members")
     kinds = [text, number, text, text, text, text, number, pa.list_(text)]
-    schema = pa.schema([*zip(fields, kinds, strict=True), ("problem", pa.string())])
+    more = [("problem", pa.string()), ("said", pa.string())]
+    schema = pa.schema([*zip(fields, kinds, strict=True), *more])
 
     def packed(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
         columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
@@ -87,18 +109,26 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     for batch in batches:
         for path in batch.column(0).to_pylist():
             problems: list[Problem] = []
+            said = Said()
             rows: list[tuple[Any, ...]] = []
-            for row in read_rows(Path(path), problems.append):
+            found = (
+                read_rows(Path(path), problems.append)
+                if importer is None
+                else read_imported(Path(path), importer, problems.append, said.note)
+            )
+            for row in found:
                 label = {"view": str(row.view), "members": row.members or None}
                 plain = msgspec.structs.asdict(row) | label
-                rows.append((*(plain[name] for name in fields), None))
+                rows.append((*(plain[name] for name in fields), None, None))
                 if len(rows) == ROWS:
                     yield packed(rows)
                     rows = []
             rows += [
-                (None,) * len(fields) + (msgspec.json.encode(problem._asdict()).decode(),)
+                (None,) * len(fields) + (msgspec.json.encode(problem._asdict()).decode(), None)
                 for problem in problems
             ]
+            if said != Said():
+                rows.append((None,) * (len(fields) + 1) + (msgspec.json.encode(said).decode(),))
             yield packed(rows)
 
 
@@ -124,6 +154,7 @@ def ask(
     rows: "DataFrame",
     names: Iterable[str] = (),
     views: Numbered = SHARED,
+    sparse: bool = False,
 ) -> Answers:
     """Put every question to the rows; those that are judged on demand only if they are named."""
     rows.createOrReplaceTempView("log")
@@ -135,7 +166,7 @@ def ask(
             view = session.sql(text).persist()
             kept.callback(view.unpersist)
             view.createOrReplaceTempView(name)
-        facts = _facts(session, views, len(states), unknown)
+        facts = _facts(session, views, len(states), unknown, sparse)
         return _answers(session, names, facts)
 
 
@@ -162,7 +193,9 @@ def _know_parts(session: "SparkSession", states: set[State]) -> str:
     return why
 
 
-def _facts(session: "SparkSession", views: Numbered, states: int, unknown: str) -> Facts:
+def _facts(
+    session: "SparkSession", views: Numbered, states: int, unknown: str, sparse: bool
+) -> Facts:
     facts = _one(session, queries.FACTS)
     assert facts is not None
     return Facts(
@@ -180,6 +213,7 @@ def _facts(session: "SparkSession", views: Numbered, states: int, unknown: str) 
         states=states,
         unknown=unknown,
         safe=facts.safe > 0,
+        sparse=sparse,
     )
 
 
@@ -191,7 +225,7 @@ def _answers(session: "SparkSession", names: Iterable[str], known: Facts) -> Ans
         "agreement": _agreement(_one(session, queries.AGREEMENT)),
         "no_duplication": _duplicate(_one(session, queries.DUPLICATE)),
         "sender_fifo": _pair(_one(session, queries.FIFO)),
-        "gap_freeness": _gap(_one(session, queries.GAP)),
+        "gap_freeness": _gap(_one(session, queries.MISSING_KNOWN if known.sparse else queries.GAP)),
     }
     if "uniform_total_order" in named:
         found["uniform_total_order"] = _total_order(session, queries.UNIFORM_ORDER)
@@ -210,7 +244,7 @@ def _answers(session: "SparkSession", names: Iterable[str], known: Facts) -> Ans
     asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in named]
     judged = {
         row.name: counts(row.members, row.views, row.messages)
-        for row in session.sql(queries.over_all(asked)).collect()
+        for row in session.sql(queries.over_all(asked, known.sparse)).collect()
     }
     judged |= dict.fromkeys(queries.ALONE.split(", "), judged.pop(queries.ALONE))
     return Answers(known, {name: w for name, w in found.items() if w is not None}, loose, judged)

@@ -22,6 +22,8 @@ from raincheck.conformance.deliveries.properties import NAMES, Verdicts
 from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence
+from raincheck.conformance.importers.reading import log_files
+from raincheck.conformance.importers.table import DELIVERIES, importer_of, listed
 from raincheck.conformance.outcome import Outcome, Result
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.explaintrace import describe, describe_problem
@@ -65,6 +67,7 @@ UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
 """Not promised unless delivery is safe: else reported, but never counted against a run."""
 SHOWN = 5
 MASTER = "local[*]"
+TRACE = "trace"
 BRIEF_BELOW = 200_000_000
 """Bytes of traces up to which Spark is tuned to start fast, not to run long."""
 
@@ -73,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `raincheck conform`."""
     parser.add_argument(
         "paths",
-        nargs="+",
+        nargs="*",
         type=Path,
         metavar="PATH",
         help="trace files, delivery logs, or folders of them; with --follow also unix:PATH or "
@@ -88,10 +91,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--master", default=MASTER, help=f"the Spark master (default: {MASTER})")
     parser.add_argument(
         "--log-format",
-        choices=("trace", "deliveries"),
-        default="trace",
-        help="format of the files (default: trace)",
+        default=TRACE,
+        metavar="FORMAT",
+        help="format of the files: trace (the default), deliveries, or another system's",
     )
+    parser.add_argument("--list", action="store_true", help="list the log formats, and stop")
     parser.add_argument(
         "--strict",
         action="store_true",
@@ -101,12 +105,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--properties",
         default="",
         metavar="A,B",
-        help=f"with deliveries: check only these properties; choose from {', '.join(NAMES)}",
+        help=f"with delivery logs: check only these properties; choose from {', '.join(NAMES)}",
     )
     parser.add_argument(
         "--complete",
         action="store_true",
-        help="with deliveries: every log is complete to its member's end",
+        help="with delivery logs: every log is complete to its member's end",
     )
     add_following(parser)
 
@@ -114,17 +118,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Check the files and leave the evidence."""
     again = _reproduce(args)
+    if args.list:
+        for line in listed():
+            ui.announce(line)
+        return Outcome("conform", (), again)
+    if not args.paths:
+        raise UsageError("the following arguments are required: PATH")
     if args.dry_run:
         ui.announce(again)
         return Outcome("conform", (), again)
-    if args.log_format == "trace" and (args.properties or args.complete):
-        raise UsageError("--properties and --complete are for --log-format deliveries.")
+    if args.log_format == TRACE and (args.properties or args.complete):
+        raise UsageError(
+            "--properties and --complete are for --log-format deliveries and other systems' logs."
+        )
     if args.on_violation and not args.follow:
         raise UsageError("--on-violation is for --follow.")
     if args.follow:
         return _follow(args, ui)
     # A wrong path must not destroy the evidence that an earlier run left in the folder.
-    files = (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
+    files = _files(args)
     evidence = Evidence("conform", args.out)
     if args.engine == "spark":
         from raincheck.conformance.spark.session import spark_session
@@ -140,7 +152,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Judge the traces while they are written."""
-    if args.engine != "local" or args.log_format != "trace":
+    if args.engine != "local" or args.log_format != TRACE:
         raise UsageError("--follow reads traces, in one process: leave out the engine and format.")
     started = time.monotonic()
     failing = partial(_failing, strict=args.strict)
@@ -190,6 +202,15 @@ def _outcome(
     return outcome
 
 
+def _files(args: argparse.Namespace) -> list[Path]:
+    """Return the files that are to be read; raise UsageError if there is none."""
+    if args.log_format == TRACE:
+        return trace_files(args.paths)
+    if args.log_format == DELIVERIES:
+        return delivery_files(args.paths)
+    return log_files(args.paths, importer_of(args.log_format))
+
+
 def _designs(results: Iterable[Result]) -> Iterator[str]:
     """Yield a line for each run whose headers say that it is of another design."""
     for each in results:
@@ -201,15 +222,15 @@ def _check(
     args: argparse.Namespace, ui: Ui, evidence: Evidence, session: "SparkSession | None"
 ) -> tuple[list[Result], list[Problem]]:
     started = time.monotonic()
-    if args.log_format == "deliveries":
+    if args.log_format != TRACE:
         names = [name.strip() for name in args.properties.split(",") if name.strip()]
         if session is None:
-            log = check_deliveries(args.paths, names, args.complete)
+            log = check_deliveries(args.paths, names, args.complete, args.log_format)
         else:
             from raincheck.conformance.spark.properties import check_deliveries as on_spark
 
-            log = on_spark(session, args.paths, names, args.complete)
-        return log_results(log, time.monotonic() - started), log.problems
+            log = on_spark(session, args.paths, names, args.complete, args.log_format)
+        return log_results(log, time.monotonic() - started, args.log_format), log.problems
     if session is None:
         with ui.progress(None, "events") as steps:
             verdicts = check_paths(args.paths, steps.advance)
@@ -298,7 +319,7 @@ def _lacked(verdict: RunVerdict, promise: Promise) -> str:
     return "" if verdict.synchronous or promise.name not in NEED_SYNCHRONY else "VirtualSynchrony"
 
 
-def log_results(log: Verdicts, seconds: float) -> list[Result]:
+def log_results(log: Verdicts, seconds: float, log_format: str = DELIVERIES) -> list[Result]:
     """Return one result for each property of the delivery logs."""
     shared: dict[str, object] = {
         "deliveries": log.facts.rows,
@@ -314,7 +335,8 @@ def log_results(log: Verdicts, seconds: float) -> list[Result]:
         detail = promise.reason
         if promise.verdict == VIOLATED:
             detail = f"smallest witness: {promise.witness}"
-        results.append(Result(promise.name, "deliveries", promise.verdict, HOLDS, figures, detail))
+        verdict, idle = promise.verdict, promise.idle
+        results.append(Result(promise.name, log_format, verdict, HOLDS, figures, detail, idle))
     return results
 
 
@@ -336,6 +358,7 @@ def _reproduce(args: argparse.Namespace) -> str:
     if args.engine == "spark" and args.master != MASTER:
         words += ["--master", args.master]
     flags: Sequence[tuple[bool, list[str]]] = (
+        (args.list, ["--list"]),
         (args.strict, ["--strict"]),
         (bool(args.properties), ["--properties", args.properties]),
         (args.complete, ["--complete"]),

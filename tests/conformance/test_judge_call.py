@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
 
 pytest_plugins = ["pytester"]
+NATS = str(Path(__file__).parent / "foreign" / "nats")
 
 
 def good() -> raincheck.DeliveryLog:
@@ -171,6 +173,7 @@ def test_the_base_installation_is_enough() -> None:
         "    for view, n in (('x', 1), ('y', 2)):\n"
         "        log.delivered(m, 'a', n, view=view)\n"
         "log.judge().assert_holds('total_order')\n"
+        f"raincheck.judge_logs({NATS!r}, log_format='nats').assert_holds()\n"
         f"print(sorted(set({heavy!r}) & set(sys.modules)))\n"
     )
     done = subprocess.run(

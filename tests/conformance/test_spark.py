@@ -18,10 +18,14 @@ from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.deliveries.sortedlog import SortedLog
 from raincheck.conformance.deliveries.states import State
+from raincheck.conformance.importers.reading import read_imported
+from raincheck.conformance.importers.said import Said
+from raincheck.conformance.importers.table import importer_of
 from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.judges.plan import plan
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
+from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.events import Event
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_paths
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.filterwarnings("default")]
 spark = pytest.mark.java
 TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
+FOREIGN = Path(__file__).parent / "foreign"
 
 
 @pytest.fixture(scope="module")
@@ -343,6 +348,65 @@ def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
         for position, view, _ in delivered
     }
     assert mine.sent["p", "1"] == (1, found.numbers["p", rows[-5].view])
+
+
+@spark
+def test_importers_give_the_same_rows_on_workers(session: "SparkSession", tmp_path: Path) -> None:
+    from raincheck.conformance.spark import properties
+
+    for folder in (FOREIGN / "corosync", FOREIGN / "otel"):
+        importer = importer_of(folder.name)
+        files, problems, said = [], [], Said()
+        for source in sorted(folder.iterdir()):
+            files.append(tmp_path / folder.name / source.name)
+            files[-1].parent.mkdir(exist_ok=True)
+            files[-1].write_text(source.read_text() + "neither this\n")
+        local = [
+            (row.member, row.position, str(row.view), row.sender, row.message, row.event, row.after)
+            for path in files
+            for row in read_imported(path, importer, problems.append, said.note)
+        ]
+        frame = properties.load(session, files, folder.name).collect()
+        rows = [tuple(each)[:7] for each in frame if each.problem is None and each.said is None]
+
+        assert len(problems) == len(files)
+        assert sorted(map(repr, rows)) == sorted(map(repr, local))
+        found = [msgspec.json.decode(each.problem) for each in frame if each.problem is not None]
+        assert [
+            Problem(**each) for each in sorted(found, key=lambda each: each["path"])
+        ] == problems
+        joined = Said()
+        for each in frame:
+            if each.said is not None:
+                joined.joined(msgspec.json.decode(each.said, type=Said))
+        assert joined == said
+
+
+@spark
+@pytest.mark.parametrize("fault", ["lost", "alone"])
+def test_imported_logs_get_the_same_verdicts_on_both_engines(
+    session: "SparkSession", tmp_path: Path, fault: str
+) -> None:
+    from raincheck.conformance.spark import properties
+
+    for source in (FOREIGN / "kafka").glob("*.jsonl"):
+        shutil.copy(source, tmp_path)
+    path = tmp_path / "billing.jsonl"
+    if fault == "lost":
+        lines = path.read_text().splitlines(keepends=True)
+        path.write_text("".join(lines[:9] + lines[10:]))
+    if fault == "alone":  # then nobody can tell a hole in its numbers from a loss
+        for other in ("shop", "shipping"):
+            (tmp_path / f"{other}.jsonl").unlink()
+    names = ["total_order", "agreement", "gap_freeness", "no_duplication"]
+
+    mine = properties_local.check_deliveries([tmp_path], names, log_format="kafka")
+    theirs = properties.check_deliveries(session, [tmp_path], names, log_format="kafka")
+
+    verdict = {"lost": "violated", "alone": "inconclusive"}[fault]
+    assert mine["gap_freeness"].verdict == verdict
+    assert "ask gap_freeness" in mine["agreement"].reason
+    assert theirs == mine
 
 
 @spark

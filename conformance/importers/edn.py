@@ -1,0 +1,98 @@
+"""A reader of EDN, the notation of Clojure's data, in which Jepsen writes its histories."""
+
+import re
+from typing import Any, Final
+
+_TOKEN: Final = re.compile(
+    r"""[\s,]*+(?:;[^\n]*+[\s,]*+)*+
+    (?P<token>
+        "(?:[^"\\]|\\.)*"            # a string
+      | \\(?:[a-zA-Z0-9]+|.)         # a character
+      | \#\{ | \#_ | \#\#[a-zA-Z]+   # a set, a comment on one form, an infinity
+      | \#[a-zA-Z][^\s,()\[\]{}"]*   # a tag
+      | [()\[\]{}]
+      | [^\s,()\[\]{}";\#\\]+        # a keyword, a symbol, a number
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_INTEGER: Final = re.compile(r"[+-]?\d{1,4000}N?")
+_DECIMAL: Final = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?M?")
+_CLOSES: Final = {"(": ")", "[": "]", "{": "}", "#{": "}"}
+_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_WORDS: Final = {"nil": None, "true": True, "false": False}
+_DROP: Final = "#_"
+_TAG: Final = "#"
+
+
+class EdnError(ValueError):
+    """A text is no EDN; the message says what is wrong."""
+
+
+def read_edn(text: str) -> Any:
+    """Return the one form of a text; raise EdnError if it has none, or more.
+
+    Vectors, lists and sets become lists, keywords and symbols texts without the colon; what stands
+    behind a tag is read as if it had none.
+    """
+    open_forms: list[tuple[str, list[Any]]] = [("", [])]
+    place = 0
+    while text[place:].strip(" \t\r\n,"):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            if not re.sub(r";[^\n]*", "", text[place:]).strip(" \t\r\n,"):
+                break
+            raise EdnError(f"not EDN at character {place + 1}")
+        token, place = match["token"], match.end()
+        if token in _CLOSES or token == _DROP or _tags(token):
+            open_forms.append((_TAG if _tags(token) else token, []))
+            continue
+        if token in _CLOSES.values():
+            opener, items = open_forms.pop()
+            if _CLOSES.get(opener) != token:
+                raise EdnError(f"{token} closes nothing at character {place}")
+            value = _closed(opener, items)
+        else:
+            value = _atom(token)
+        while open_forms[-1][0] == _TAG:
+            open_forms.pop()
+        if open_forms[-1][0] == _DROP:
+            open_forms.pop()
+        else:
+            open_forms[-1][1].append(value)
+    if len(open_forms) > 1:
+        raise EdnError("the form is not closed")
+    forms = open_forms[0][1]
+    if len(forms) != 1:
+        raise EdnError(f"{len(forms)} forms where one is expected")
+    return forms[0]
+
+
+def _tags(token: str) -> bool:
+    return token[0] == "#" and token[1:2].isalpha()
+
+
+def _closed(opener: str, items: list[Any]) -> Any:
+    if opener != "{":
+        return items
+    if len(items) % 2:
+        raise EdnError("a map has a key without a value")
+    keys = (key if isinstance(key, str | int | float | None) else str(key) for key in items[::2])
+    return dict(zip(keys, items[1::2], strict=True))
+
+
+def _atom(token: str) -> Any:
+    if token in _WORDS:
+        return _WORDS[token]
+    if token[0] == '"':
+        return _ESCAPE.sub(_unescaped, token[1:-1])
+    if _INTEGER.fullmatch(token):
+        return int(token.rstrip("N"))
+    if _DECIMAL.fullmatch(token):
+        return float(token.rstrip("M"))
+    return token.lstrip(":#\\")
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    code, letter = match.groups()
+    return chr(int(code, 16)) if code else _ESCAPES.get(letter, letter)

@@ -1,0 +1,27 @@
+"""Lines that are JSON objects."""
+
+from typing import Any
+
+import msgspec
+
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+class NoObject(ValueError):
+    """A line is no JSON object; the message says why."""
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """Return the object that a line is; raise NoObject if it is none."""
+    try:
+        return _decoder.decode(text)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise NoObject(f"not a JSON object: {error}") from error
+
+
+def whole(value: object) -> int | None:
+    """Return a whole number from 0, also one that is written as a text; None for anything else."""
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:
+        return int(value)
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and value >= 0 else None  # type: ignore[operator,return-value]
