@@ -95,6 +95,8 @@ class Theory:
 
     Bounded instances try 0 up to that.
     """
+    compiled: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+    """What concrete.py makes of it."""
 
     def world(self) -> World:
         """Return the arbitrary state that proofs are about."""
