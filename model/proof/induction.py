@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ import z3
 from .logic import SORTS, Expr, Function, Not, Patterns, Unbounded, World, declared
 
 TIMEOUT: Final = 10_000  # milliseconds for one obligation and one seed
+PART: Final = 10
+"""A solver that obligations share has this part of the time for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +211,11 @@ def _cases(conjunct: Conjunct, s: World) -> list[tuple[Expr, ...]]:
 
 
 def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attempt:
-    """Try to prove one obligation."""
+    """Try to prove one obligation in a solver of its own."""
     if obligation.denied is False:
         return Attempt(obligation, seed, True, 0.0, "untouched")
     started = time.monotonic()
-    solver = z3.SimpleSolver()
-    solver.set("timeout", timeout)
-    solver.set("random_seed", seed)
-    # Z3 would take a Ctrl-C for itself, give up this obligation, and the proof would go on.
-    solver.set("ctrl_c", False)
-    # Quantifiers are instantiated only by their patterns: a proof is found fast or not at all.
-    solver.set("mbqi", False)
-    solver.set("auto_config", False)
+    solver = _solver(seed, timeout)
     solver.add(*obligation.assumptions)
     solver.add(obligation.denied)
     answer = solver.check()
@@ -231,3 +226,51 @@ def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attemp
         time.monotonic() - started,
         "" if answer == z3.unsat else f"{answer} ({solver.reason_unknown()})",
     )
+
+
+class Prover:
+    """Tries obligations one after the other, with one seed.
+
+    Those with the same quantified assumptions share a solver that has read them already; reading
+    them takes longer than most proofs. What it does not prove in a part of the time is tried
+    alone, so what it has learnt from others can help, but not spoil a proof.
+    """
+
+    def __init__(self, seed: int, timeout: int = TIMEOUT) -> None:
+        self._seed, self._timeout = seed, timeout
+        self._solvers: dict[tuple[int, ...], z3.Solver] = {}
+
+    def attempt(self, obligation: Obligation) -> Attempt:
+        """Try to prove one obligation."""
+        if obligation.denied is False:
+            return attempt(obligation, self._seed, self._timeout)
+        started = time.monotonic()
+        shared, own = list[Any](), list[Any]()
+        for each in obligation.assumptions:
+            (shared if isinstance(each, z3.QuantifierRef) else own).append(each)
+        key = tuple(each.get_id() for each in shared)
+        solver = self._solvers.get(key)
+        if solver is None:
+            solver = self._solvers[key] = _solver(self._seed, self._timeout // PART)
+            solver.add(*shared)
+        solver.push()
+        solver.add(*own, obligation.denied)
+        proved = solver.check() == z3.unsat
+        solver.pop()
+        seconds = time.monotonic() - started
+        if proved:
+            return Attempt(obligation, self._seed, True, seconds)
+        alone = attempt(obligation, self._seed, self._timeout)
+        return replace(alone, seconds=seconds + alone.seconds)
+
+
+def _solver(seed: int, timeout: int) -> z3.Solver:
+    solver = z3.SimpleSolver()
+    solver.set("timeout", timeout)
+    solver.set("random_seed", seed)
+    # Z3 would take a Ctrl-C for itself, give up this obligation, and the proof would go on.
+    solver.set("ctrl_c", False)
+    # Quantifiers are instantiated only by their patterns: a proof is found fast or not at all.
+    solver.set("mbqi", False)
+    solver.set("auto_config", False)
+    return solver
