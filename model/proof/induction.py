@@ -215,11 +215,8 @@ def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attemp
     if obligation.denied is False:
         return Attempt(obligation, seed, True, 0.0, "untouched")
     started = time.monotonic()
-    # In a context of its own, where no term that was made before changes the answer.
-    context = z3.Context()
-    solver = _solver(seed, timeout, context)
-    for each in (*obligation.assumptions, obligation.denied):
-        solver.add(each.translate(context) if z3.is_expr(each) else each)
+    solver = _solver(seed, timeout, z3.Context())
+    _add(solver, [*obligation.assumptions, obligation.denied])
     answer = solver.check()
     return Attempt(
         obligation,
@@ -253,11 +250,11 @@ class Prover:
         key = tuple(each.get_id() for each in shared)
         solver = self._solvers.get(key)
         if solver is None:
-            solver = self._solvers[key] = _solver(self._seed, self._timeout)
+            solver = self._solvers[key] = _solver(self._seed, self._timeout, z3.Context())
             solver.set("rlimit", EFFORT)
-            solver.add(*shared)
+            _add(solver, shared)
         solver.push()
-        solver.add(*own, obligation.denied)
+        _add(solver, [*own, obligation.denied])
         proved = solver.check() == z3.unsat
         solver.pop()
         seconds = time.monotonic() - started
@@ -267,7 +264,13 @@ class Prover:
         return replace(alone, seconds=seconds + alone.seconds)
 
 
-def _solver(seed: int, timeout: int, context: z3.Context | None = None) -> z3.Solver:
+def _add(solver: z3.Solver, formulas: Sequence[Any]) -> None:
+    for each in formulas:
+        solver.add(each.translate(solver.ctx) if z3.is_expr(each) else each)
+
+
+def _solver(seed: int, timeout: int, context: z3.Context) -> z3.Solver:
+    # The context is the solver's own: no term that was made before changes its answers.
     solver = z3.SimpleSolver(ctx=context)
     solver.set("timeout", timeout)
     solver.set("random_seed", seed)
