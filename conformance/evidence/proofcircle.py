@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Result
 from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.composition import Composition
-from raincheck.model.proof.induction import Attempt, Obligation, attempt, obligations
+from raincheck.model.proof.induction import Attempt, Obligation, Prover, obligations
 
 from .closure import property_name
 from .prooftext import rows
@@ -26,7 +26,8 @@ def circle(
     """Return whether the composition breaks the circle of its parts, and every attempt."""
     glue = composed.obligations()
     work = [*_proofs(composed), *glue]
-    attempts = [attempt(each, seed, timeout) for seed in seeds for each in work]
+    provers = [Prover(seed, timeout) for seed in seeds]
+    attempts = [prover.attempt(each) for prover in provers for each in work]
     lines = [f"open: {each}" for each in dict.fromkeys(_open(attempts))]
     search = Search(composed.theory)
     occasions = list(composed.occasions())
@@ -77,4 +78,5 @@ def _open(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def _fails(composed: Composition, seed: int, timeout: int) -> bool:
-    return any(not attempt(each, seed, timeout).proved for each in composed.obligations())
+    prover = Prover(seed, timeout)
+    return any(not prover.attempt(each).proved for each in composed.obligations())

@@ -33,7 +33,7 @@ from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import offering
 from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.claims import Proof, proof_in
-from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt, obligations
+from raincheck.model.proof.induction import Attempt, Obligation, Prover, Theory, obligations
 
 SEEDS = "1,2"
 TIMEOUT = 20
@@ -289,9 +289,10 @@ def _prove(
     tallies: dict[str, _Tally] = {}
     with ui.progress(len(work) * len(seeds), "prove") as progress:
         for seed in seeds:
+            prover = Prover(seed, timeout)
             for each in work:
                 place = _place(each)
-                tallies.setdefault(place, _Tally()).attempts.append(attempt(each, seed, timeout))
+                tallies.setdefault(place, _Tally()).attempts.append(prover.attempt(each))
                 progress.advance(note=f"{place} (seed {seed})")
     return tallies
 

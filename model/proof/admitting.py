@@ -39,10 +39,8 @@ class Reading(NamedTuple):
         s = self.frame.world(before)
         shown = [name for name in self.frame.theory.symbols if name not in self.history]
         for transition, known in self.candidates(move):
-            for values in self.frame.choices(transition, known):
-                if transition.guard(s, *values) is not True:
-                    continue
-                after = self.frame.applied(before, transition.updates(s, *values))
+            for values in self.frame.possible(transition, s, known):
+                after = self.frame.after(transition, s, values)
                 if self.frame.differs(after, target, shown) is None:
                     return Taken(transition.name, values, s), after
         if self.silent is not None and move.action not in self.silent:

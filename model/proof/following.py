@@ -77,11 +77,11 @@ class Following(ABC, Generic[S]):
             for name, parameters in list(self.steps(number)):
                 tables = self.ready(number, tables)
                 world = self.frame.world(tables)
-                if not transitions[name].guard(world, *parameters):
+                if not self.frame.allows(transitions[name], world, parameters):
                     refused = f"the guard of {name}{parameters} is false"
                     break
                 taken.append(Taken(name, parameters, world))
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
+                tables = self.frame.after(transitions[name], world, parameters)
             else:
                 refused = self._arrived(tables, move.target, invariant if taken else ())
             yield Edge(where, taken, refused)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ import z3
 from .logic import SORTS, Expr, Function, Not, Patterns, Unbounded, World, declared
 
 TIMEOUT: Final = 10_000  # milliseconds for one obligation and one seed
+EFFORT: Final = 600_000
+"""Z3's own units that a solver which obligations share has for each, some 3 million a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class Theory:
 
     Bounded instances try 0 up to that.
     """
+    compiled: dict[str, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
+    """What concrete.py makes of it."""
 
     def world(self) -> World:
         """Return the arbitrary state that proofs are about."""
@@ -207,20 +211,12 @@ def _cases(conjunct: Conjunct, s: World) -> list[tuple[Expr, ...]]:
 
 
 def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attempt:
-    """Try to prove one obligation."""
+    """Try to prove one obligation in a solver of its own."""
     if obligation.denied is False:
         return Attempt(obligation, seed, True, 0.0, "untouched")
     started = time.monotonic()
-    solver = z3.SimpleSolver()
-    solver.set("timeout", timeout)
-    solver.set("random_seed", seed)
-    # Z3 would take a Ctrl-C for itself, give up this obligation, and the proof would go on.
-    solver.set("ctrl_c", False)
-    # Quantifiers are instantiated only by their patterns: a proof is found fast or not at all.
-    solver.set("mbqi", False)
-    solver.set("auto_config", False)
-    solver.add(*obligation.assumptions)
-    solver.add(obligation.denied)
+    solver = _solver(seed, timeout, z3.Context())
+    _add(solver, [*obligation.assumptions, obligation.denied])
     answer = solver.check()
     return Attempt(
         obligation,
@@ -229,3 +225,58 @@ def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attemp
         time.monotonic() - started,
         "" if answer == z3.unsat else f"{answer} ({solver.reason_unknown()})",
     )
+
+
+class Prover:
+    """Tries obligations one after the other, with one seed.
+
+    Those with the same quantified assumptions share a solver that has read them already; reading
+    them takes longer than most proofs. What it does not prove with some effort is tried alone, so
+    what it has learnt from others can help, but not spoil a proof.
+    """
+
+    def __init__(self, seed: int, timeout: int = TIMEOUT) -> None:
+        self._seed, self._timeout = seed, timeout
+        self._solvers: dict[tuple[int, ...], z3.Solver] = {}
+
+    def attempt(self, obligation: Obligation) -> Attempt:
+        """Try to prove one obligation."""
+        if obligation.denied is False:
+            return attempt(obligation, self._seed, self._timeout)
+        started = time.monotonic()
+        shared, own = list[Any](), list[Any]()
+        for each in obligation.assumptions:
+            (shared if isinstance(each, z3.QuantifierRef) else own).append(each)
+        key = tuple(each.get_id() for each in shared)
+        solver = self._solvers.get(key)
+        if solver is None:
+            solver = self._solvers[key] = _solver(self._seed, self._timeout, z3.Context())
+            solver.set("rlimit", EFFORT)
+            _add(solver, shared)
+        solver.push()
+        _add(solver, [*own, obligation.denied])
+        proved = solver.check() == z3.unsat
+        solver.pop()
+        seconds = time.monotonic() - started
+        if proved:
+            return Attempt(obligation, self._seed, True, seconds)
+        alone = attempt(obligation, self._seed, self._timeout)
+        return replace(alone, seconds=seconds + alone.seconds)
+
+
+def _add(solver: z3.Solver, formulas: Sequence[Any]) -> None:
+    for each in formulas:
+        solver.add(each.translate(solver.ctx) if z3.is_expr(each) else each)
+
+
+def _solver(seed: int, timeout: int, context: z3.Context) -> z3.Solver:
+    # The context is the solver's own: no term that was made before changes its answers.
+    solver = z3.SimpleSolver(ctx=context)
+    solver.set("timeout", timeout)
+    solver.set("random_seed", seed)
+    # Z3 would take a Ctrl-C for itself, give up this obligation, and the proof would go on.
+    solver.set("ctrl_c", False)
+    # Quantifiers are instantiated only by their patterns: a proof is found fast or not at all.
+    solver.set("mbqi", False)
+    solver.set("auto_config", False)
+    return solver

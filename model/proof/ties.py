@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from raincheck.model.machine.composed import Move
 
-from .induction import Theory
-from .logic import World
-from .sides import Side, drawn, named, sides_of
+from .compiled import Bind, Function, Writer, truth
+from .concrete import Concrete
+from .induction import Theory, Transition
+from .sides import Side, asked, drawn, sides_of
 
 S = TypeVar("S")
 
@@ -32,7 +33,7 @@ class Taken(NamedTuple):
 
     transition: str
     parameters: tuple[Any, ...]
-    before: World
+    before: Concrete
 
 
 class Edge(NamedTuple):
@@ -47,7 +48,7 @@ class Seen(NamedTuple):
     """A state of the model: the value of each promise there, and the same state as a world."""
 
     promises: Mapping[str, bool]
-    world: World
+    world: Concrete
 
 
 Machines: TypeAlias = Callable[[str], Any]
@@ -69,36 +70,57 @@ class Met:
     sides: int = 0
 
 
+class _Waiting:
+    """The sides of a transition's guard that have not been met yet."""
+
+    def __init__(self, theory: Theory, transition: Transition, sides: Sequence[Side]) -> None:
+        self.transition = transition
+        self._sides, self._left = sides, dict.fromkeys(range(len(sides)))
+        self._asked = asked(theory, transition, sides)
+        self.anywhere = any(not each.at_edges for each in sides)
+        """Whether some are left that any explored state may meet."""
+
+    @property
+    def left(self) -> list[Side]:
+        """Return the sides that are left."""
+        return [self._sides[i] for i in self._left]
+
+    def met(self, s: Concrete, choices: Iterable[Sequence[Any]], *, at_edges: bool) -> None:
+        """Take out the sides of that kind that the state meets with one of the choices."""
+        mine = [i for i in self._left if self._sides[i].at_edges == at_edges]
+        tells = s.evaluated(self._asked) if mine else ()
+        for values in choices:
+            for i in [i for i in mine if tells[i](*values)]:
+                mine.remove(i)
+                del self._left[i]
+        if not at_edges:
+            self.anywhere = bool(mine)
+
+
 def met(theory: Theory, edges: Iterable[Edge]) -> Met:
     """Take all edges, and say what of the theory they have met."""
     found, draw = Met(), Random(1)
     transitions = {each.name: each for each in theory.transitions}
-    waiting = sides_of(theory)
-    found.sides = sum(map(len, waiting.values()))
-
-    def remaining(sides: Sequence[Side], at_edges: bool, s: World, at: Any) -> list[Side]:
-        return [x for x in sides if x.at_edges != at_edges or not x.met(s, at)]
-
+    waiting = {
+        name: _Waiting(theory, transitions[name], sides) for name, sides in sides_of(theory).items()
+    }
+    found.sides = sum(len(each.left) for each in waiting.values())
     for edge in edges:
         found.edges += 1
         if edge.refused:
             found.refused.append(f"{edge.says}: {edge.refused}")
         for name, values, before in edge.taken:
             found.taken[name] += 1
-            at = named(transitions[name], values)
-            waiting[name] = remaining(waiting[name], True, before, at)
-            domain = before.quantify.domain  # type: ignore[attr-defined]
-            for other, sides in waiting.items():
-                if not any(not x.at_edges for x in sides):
-                    continue
-                for at in drawn(transitions[other], domain, draw):
-                    sides = remaining(sides, False, before, at)
-                waiting[other] = sides
+            waiting[name].met(before, [values], at_edges=True)
+            for each in waiting.values():
+                if each.anywhere:
+                    choices = drawn(each.transition, before.frame.domain, draw)
+                    each.met(before, choices, at_edges=False)
     for name in transitions:
         if name not in found.taken:
             found.left.append(f"{name}: never taken")
         else:
-            found.left += [f"{name}: {side.says}" for side in waiting[name]]
+            found.left += [f"{name}: {side.says}" for side in waiting[name].left]
     return found
 
 
@@ -114,21 +136,40 @@ class Judged:
     """How often the theorem was false of a state that keeps the promise."""
 
 
+class Theorems:
+    """A theory's theorems as code, each compiled when it is first asked of a state."""
+
+    def __init__(self, theory: Theory) -> None:
+        self._theory = theory
+        self._formulas = {each.name: each.formula for each in theory.properties}
+        self._code: dict[str, Bind] = {}
+
+    def true(self, name: str, s: Concrete) -> bool:
+        """Tell whether the theorem is true of the state."""
+        code = self._code.get(name)
+        if code is None:
+            formula = self._formulas[name](self._theory.world())
+            function = Function({}, truth([(formula, True)]))
+            code = self._code[name] = Writer(self._theory).bound([function])
+        return bool(s.evaluated(code)[0]())
+
+
 def judged(theory: Theory, names: Iterable[str], seen: Iterable[Seen]) -> dict[str, Judged]:
     """Evaluate the named theorems beside their twins; a theorem without a twin is left out."""
     found = {name: Judged() for name in names}
-    theorems = {each.name: each.formula for each in theory.properties if each.name in found}
+    theorems = [each.name for each in theory.properties if each.name in found]
+    code = Theorems(theory)
     for promises, world in seen:
-        for name, theorem in theorems.items():
+        for name in theorems:
             if name not in promises:
                 continue
             mine = found[name]
             if not promises[name] and mine.broken < 2 * ENOUGH:
                 mine.broken += 1
-                mine.weaker += theorem(world) is True
+                mine.weaker += code.true(name, world)
             elif promises[name] and mine.kept < ENOUGH:
                 mine.kept += 1
-                mine.stronger += theorem(world) is not True
+                mine.stronger += not code.true(name, world)
         if all(each.broken == 2 * ENOUGH and each.kept == ENOUGH for each in found.values()):
             break
     return found

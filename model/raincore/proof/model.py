@@ -309,11 +309,11 @@ class Run:
                 world = self.frame.world(tables)
                 name, parameters = self._known(world, step)
                 taken.append(Taken(name, parameters, world))
-                if not transitions[name].guard(world, *parameters):
+                if not self.frame.allows(transitions[name], world, parameters):
                     refused = f"the guard of {name}{parameters} is false"
                     taken.pop()
                     break
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
+                tables = self.frame.after(transitions[name], world, parameters)
             due = every and (not (number + 1) % every or number + 1 == len(self.moves))
             refused = refused or self.differs(tables, move.target)
             if due and not refused:

@@ -208,11 +208,12 @@ class Beside:
     def enabled(self, label: Label, before: Tables) -> bool:
         """Tell whether the theory allows this action at all."""
         s = self.frame.world(before)
+        known = self._known(label, s, before)
         return any(
-            bool(transition.guard(s, *values))
+            True
             for transition in self.by_action[label.action]
             if transition.case != "early sequenced"
-            for values in self.frame.choices(transition, self._known(label, s, before))
+            for _ in self.frame.possible(transition, s, known)
         )
 
     def admitted(self, label: Label, before: Tables, target: Tables) -> Admission | None:
@@ -222,10 +223,8 @@ class Beside:
         for transition in self.by_action[label.action]:
             if transition.case == "early sequenced":
                 continue
-            for values in self.frame.choices(transition, known):
-                if not transition.guard(s, *values):
-                    continue
-                after = self.frame.applied(before, transition.updates(s, *values))
+            for values in self.frame.possible(transition, s, known):
+                after = self.frame.after(transition, s, values)
                 found = self._finished(label, ((transition, values),), after, target)
                 if found is not None:
                     return found
@@ -249,8 +248,8 @@ class Beside:
         s = self.frame.world(after)
         waiting = next(t for t in self.by_action[label.action] if t.case == "early sequenced")
         for p, a, k, v in after["early"]:
-            if p == n and v == s.view(n) and waiting.guard(s, n, a, k):
-                more = self.frame.applied(after, waiting.updates(s, n, a, k))
+            if p == n and v == s.view(n) and self.frame.allows(waiting, s, (n, a, k)):
+                more = self.frame.after(waiting, s, (n, a, k))
                 found = self._finished(label, (*steps, (waiting, (n, a, k))), more, target)
                 if found is not None:
                     return found

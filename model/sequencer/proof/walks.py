@@ -103,7 +103,7 @@ class Walk:
             for transition, values in found.steps:
                 world = self.beside.frame.world(at)
                 taken.append(Taken(transition.name, values, world))
-                at = self.beside.frame.applied(at, transition.updates(world, *values))
+                at = self.beside.frame.after(transition, world, values)
             yield Edge(says, taken)
             history = {name: found.after.get(name, {}) for name in self.beside.history}
             self.tables.append({**wanted, **history})

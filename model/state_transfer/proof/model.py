@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.explore import explore
-from raincheck.model.proof.concrete import Frame, Table, Tables
+from raincheck.model.proof.concrete import Concrete, Frame, Table, Tables
 from raincheck.model.proof.induction import Theory, Transition
 from raincheck.model.proof.logic import Function, World
 from raincheck.model.state_transfer.state import Constants, State
@@ -33,7 +33,7 @@ class Step(NamedTuple):
     """Its parameters."""
     stutters: bool
     """Nothing changes that the theory is about."""
-    before: World
+    before: Concrete
     after: Tables
 
 
@@ -164,15 +164,12 @@ def _edge(
     wanted = tables_of(system.constants, move.target)
     s = found.world(before)
     for transition in by_action.get(move.action, ()):
-        for values in found.choices(transition, _known(transition, move)):
-            if not transition.guard(s, *values):
-                continue
-            after = found.applied(before, transition.updates(s, *values))
+        for values in found.possible(transition, s, _known(transition, move)):
+            after = found.after(transition, s, values)
             if move.action == "Deliver" and not system.constants.inbox:
                 # The bounded instance delivers and applies in one step.
                 (apply,) = by_action["Apply"]
-                updates = apply.updates(found.world(after), *values)
-                after = found.applied(after, updates)
+                after = found.after(apply, found.world(after), values)
             if found.differs(after, wanted, SPEC_NAMES) is None:
                 return Step(move, transition, values, False, s, after)
     stutters = found.differs(before, wanted, SPEC_NAMES) is None
