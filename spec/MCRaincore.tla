@@ -26,6 +26,10 @@ CONSTANTS
     Senders,          \* the nodes whose applications multicast
     MaxMessages,      \* how many multicasts each of them has
     Leavers,          \* the nodes whose applications leave
+    Wanting,          \* the nodes of which others may hear that they want the token
+    WantsArrive,      \* who eats hears of it in the end
+    RestsEnd,         \* a token with nothing to do goes on in the end, though nobody is known to want
+                      \* it
     CountRounds       \* count the token's steps since the last disturbance
 
 VARIABLES
@@ -84,7 +88,11 @@ MCTokenUndelivered(n) ==
 
 MCUndelivered911(n) == Undelivered911(n) /\ Disturbed
 
+\* The token goes on: as soon as it is wanted, or at the end of its rest.
+Goes(n) == RestsEnd \/ ~Idle(n)
+
 MCEatingTimeout(n) ==
+    /\ Goes(n)
     /\ lastToken[n].seq < MaxSeq \/ Len(lastToken[n].nodelist) = 1
     /\ EatingTimeout(n)
     /\ IF lastToken'[n].nodelist # lastToken[n].nodelist THEN Disturbed ELSE Undisturbed
@@ -112,6 +120,13 @@ MCMulticast(n) ==
     /\ n \in Senders /\ outbox[n] + said[n] < MaxMessages
     /\ Multicast(n)
     /\ Undisturbed
+
+\* m has a multicast that waits for the token.
+MayHear(n, m) ==
+    /\ m \in (Wanting \cap Range(lastToken[n].nodelist)) \ ({n} \cup awaited[n])
+    /\ outbox[m] > 0
+
+MCWanted(n, m) == MayHear(n, m) /\ Wanted(n, m) /\ Undisturbed
 
 MCLeave(n) == n \in Leavers /\ Leave(n) /\ Undisturbed
 
@@ -148,6 +163,7 @@ MCNext ==
           \/ MCEatingTimeout(n) \/ MCHungryTimeout(n) \/ MCStarvingTimeout(n)
           \/ MCTokenDelivered(n) \/ MCMulticast(n) \/ MCLeave(n)
           \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
+    \/ \E n, m \in Node : MCWanted(n, m)
     \/ \E s, n \in Node : MCForge(s, n)
     \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport \/ MCCorrupt
 
@@ -162,7 +178,8 @@ Ready(n) ==
     \/ \E m \in network : m.to = n /\ Arrives(m)
     \/ /\ Up(n)
        /\ \/ \E m \in network \cup reports : Told(n, m)
-          \/ /\ tokenState[n] = "eating" /\ ~Rests(n)
+          \/ WantsArrive /\ tokenState[n] = "eating" /\ \E m \in Node : MayHear(n, m)
+          \/ /\ tokenState[n] = "eating" /\ ~Rests(n) /\ Goes(n)
              /\ \/ Len(lastToken[n].nodelist) > 1
                 \/ newNodes[n] # <<>> \/ outbox[n] > 0 \/ leaving[n]
                 \/ FailureClaims /\ viewState[n] # "agreement"
@@ -174,6 +191,7 @@ Ready(n) ==
 Acted(n) ==
     \/ lastToken'[n] # lastToken[n] \/ tokenState'[n] # tokenState[n]
     \/ viewState'[n] # viewState[n] \/ attempt'[n] # attempt[n] \/ up'[n] # up[n]
+    \/ awaited'[n] # awaited[n]
     \/ \E m \in network \cup reports :
           (m.to = n \/ m.current = n) /\ m \notin network' \cup reports'
 
@@ -305,6 +323,7 @@ MaxForgedExercise == spent.forged = MaxForged
 MaxAlteredExercise == DatagramsUnaltered \/ spent.altered = MaxAltered
 SendersExercise == \A n \in Senders : said[n] > 0
 MaxMessagesExercise == Senders = {} \/ \E n \in Node : said[n] = MaxMessages
+WantingExercise == Wanting = {} \/ \E n \in Node : awaited[n] # {}
 LeaversExercise == \E n \in Leavers : up[n] = "left"
 
 =============================================================================

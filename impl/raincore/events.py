@@ -175,6 +175,12 @@ class Multicast(NamedTuple):
     """The application has a message for all; who runs the core keeps its payload."""
 
 
+class Wanted(NamedTuple):
+    """Another member of the list wants the token, as its datagram or the token says."""
+
+    by: Address
+
+
 class Leave(NamedTuple):
     """The application wants to leave the ring."""
 
@@ -194,6 +200,7 @@ Event: TypeAlias = (
     | StarvingTimeout
     | TokenDelivered
     | Multicast
+    | Wanted
     | Leave
     | Recover
 )

@@ -54,6 +54,7 @@ class RingState:
         self.outbox = 0  # multicasts that wait for the token
         self.said = 0  # own multicasts that a token has had so far
         self.last_ordinal = 0
+        self.awaited: frozenset[Address] = frozenset()  # who wants the token, since it went on
 
     @property
     def locked(self) -> bool:

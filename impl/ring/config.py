@@ -23,8 +23,9 @@ class RingConfig:
     """What its founding has made of the name; datagrams of a ring of another identity are those of
     another ring. Set by whoever connects."""
 
-    eating: Annotated[float, SECONDS] = 0.02
-    """Time that an idle token rests at each member; one with mail goes on at once."""
+    eating: Annotated[float, SECONDS] = 0.05
+    """The longest time that an idle token rests at each member; it goes on at once where somebody
+    wants it, or with mail."""
     hungry: Annotated[float, SECONDS] = 2.0
     """A member that has not had the token for so long, and for the rests of the others, suspects
     that it is lost."""

@@ -8,8 +8,10 @@ application wants; after each input it asks, in this order, what is to be writte
     node = RingNode(me, config, founders=[(me, here), (other, there)])
     node.start(now)
 
-A token with nothing to do rests `eating` seconds; one with mail, or of a view that is not settled,
-goes on at once. While the application has the lock it stays.
+A token with nothing to do rests, for `eating` seconds at most and until somebody wants it
+(`wants.py`); one with mail, or of a view that is not settled, goes on at once. While the
+application has the lock it stays, and then rests unless another member wants it: so one visit
+serves several of this member's tasks.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from raincheck.impl.stack.timers import NEVER
 
 from .engine import RingEngine
 from .reports import NameTaken, NotAdmitted, RingReport, StateChanged
-from .transport_peers import Acknowledged, Arrived, Found, Refused, Replaced, Undelivered
+from .transport_peers import Acknowledged, Arrived, Found, Refused, Replaced, Undelivered, Wants
 from .waits import waits_of
 
 
@@ -72,6 +74,7 @@ class RingNode(RingEngine):
             raise NotMember(f"{self.address} leaves the ring, or has left it")
         self._mailbox.put(payload)
         self._hurry(now)
+        self._tell_wants()
 
     def want_token(self, now: float) -> None:
         """Keep the token once it can be locked, until `release`; see `granted`."""
@@ -84,15 +87,20 @@ class RingNode(RingEngine):
         self._settle(now)
 
     def release(self, now: float) -> None:
-        """End `want_token` and `hold`: a token that is here goes on at once."""
+        """End `want_token` and `hold`: a token that is here goes on when its rest is over, or now
+        if another member wants it.
+        """
+        if self.granted is not None:
+            self._told.used = True
         self._wants = self._holds = False
-        self._hurry(now)
+        if not self._rests():
+            self._hurry(now)
         self._settle(now)
 
     def leave(self, now: float) -> None:
         """Leave the ring once all that was multicast is on the token; then `Left` is reported."""
         if not self._leaves and self.core.up == "up":
-            self._leaves = True
+            self._leaves = self._told.calls = True
             self._wants = self._holds = False
             self._hurry(now)
         elif self.core.up == "new":
@@ -223,6 +231,7 @@ class RingNode(RingEngine):
         if self._kept_here() != self._kept:
             self._kept = not self._kept
             self._hello_due = now + self.config.give_up if self._kept else NEVER
+        self._tell_wants()
         state = (core.view_state, core.token_state == "starving")
         if state != self._reported:
             self._reported = state
@@ -252,6 +261,8 @@ class RingNode(RingEngine):
                     self._replaced(notice)
                 elif isinstance(notice, Refused):
                     self._refused(notice)
+                elif isinstance(notice, Wants):
+                    self._hear_wants((notice.member,), now)
                 else:
                     self._found(notice, now)
             while self._looped:

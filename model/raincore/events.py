@@ -172,6 +172,12 @@ class Multicast(NamedTuple):
     """The application multicasts a message."""
 
 
+class Wanted(NamedTuple):
+    """The member hears that another one of its list wants the token."""
+
+    by: Address
+
+
 class Leave(NamedTuple):
     """The application wants to leave the ring."""
 
@@ -201,6 +207,7 @@ INPUTS: Mapping[str, type] = {
         StarvingTimeout,
         TokenDelivered,
         Multicast,
+        Wanted,
         Leave,
         Crash,
         Recover,

@@ -76,6 +76,21 @@ def multicast(_rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
     return refused or Accepted(me._replace(outbox=me.outbox + 1))
 
 
+def wanted(_rules: Rules, me: Local, event: ev.Wanted) -> Answer:
+    """Another member wants the token: until it goes on, it need not rest here."""
+    others = frozenset(me.last_token.nodelist) - {me.me}
+    listed = event.by in others
+    refused = refusal(
+        running(me),
+        (
+            listed,
+            "m \\in Range(lastToken[n].nodelist) \\ {n}",
+            {"nodelist": me.last_token.nodelist},
+        ),
+    )
+    return refused or Accepted(me._replace(awaited=me.awaited | {event.by}))
+
+
 def leave(_rules: Rules, me: Local, _event: ev.Leave) -> Answer:
     """The application leaves; the member goes once it has the token."""
     refused = refusal(running(me), _stays(me))
@@ -101,7 +116,7 @@ def recover(rules: Rules, me: Local, _event: ev.Recover) -> Answer:
             {"contacts": me.contacts},
         ),
     )
-    return refused or starve(rules, me._replace(up="up", leaving=False), "ask")
+    return refused or starve(rules, me._replace(up="up", leaving=False, awaited=frozenset()), "ask")
 
 
 def forget(_rules: Rules, me: Local, _event: ev.Forget) -> Answer:
@@ -121,6 +136,7 @@ HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "StarvingTimeout": starving_timeout,
     "TokenDelivered": token_delivered,
     "Multicast": multicast,
+    "Wanted": wanted,
     "Leave": leave,
     "Crash": crash,
     "Recover": recover,

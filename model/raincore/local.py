@@ -58,6 +58,7 @@ class Local(NamedTuple):
     said: int = 0
     delivered: tuple[tuple[Address, int], ...] = ()
     last_ordinal: int = 0
+    awaited: frozenset[Address] = frozenset()
 
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused

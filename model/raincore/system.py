@@ -24,7 +24,7 @@ from .lists import restricted
 from .local import Local, Rules
 from .promises import invariants
 from .state import Constants, State, constants_of, variables
-from .waits import arrives, coming, helped, of
+from .waits import arrives, coming, helped, idle, of
 
 
 def machine(values: Mapping[str, Value]) -> RaincoreSystem:
@@ -101,9 +101,9 @@ class RaincoreSystem(Composed[State, Local]):
         c, me = self.constants, state.locals[i]
         if me.up != "up":
             return
-        if me.token_state == "eating" and (
-            me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
-        ):
+        goes = c.rests_end or not idle(me)
+        numbers = me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
+        if me.token_state == "eating" and goes and numbers:
             for move in self.act(state, name, ev.EatingTimeout()):
                 shaken = self.local(move.target, name).last_token.nodelist != me.last_token.nodelist
                 yield move._replace(target=_disturbed(move.target)) if shaken else move
@@ -120,6 +120,10 @@ class RaincoreSystem(Composed[State, Local]):
             yield from self.act(state, name, ev.TokenDelivered())
         if name in c.senders and me.outbox + me.said < c.max_messages:
             yield from self.act(state, name, ev.Multicast())
+        for other in state.locals:
+            waits = other.me.node in c.wanting and other.outbox > 0
+            if waits and other.me not in me.awaited:
+                yield from self.act(state, name, ev.Wanted(other.me), (name, other.me.node))
         if name in c.leavers:
             yield from self.act(state, name, ev.Leave())
 

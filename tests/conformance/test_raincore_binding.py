@@ -52,6 +52,7 @@ def system_of(rules: Rules, *, formed: bool = True) -> RaincoreSystem:
         senders=frozenset("abcd"),
         max_messages=2,
         leavers=frozenset("bd"),
+        wanting=frozenset("abcd"),
     )
     return RaincoreSystem(constants)
 
