@@ -62,6 +62,8 @@ CONSTANTS
     OneFounder,         \* one founder makes the token, the others wait for it
     Incarnations,       \* a node that has lost its state comes back under another name
     SeenByAll,          \* a node reserves only when all on the list have held it
+    MindsGaps,          \* a node that has stood still grants nothing before the ring has been heard
+                        \* again
     FromMembers,        \* the Transport Manager hands up what comes from members; of others, only a
                         \* request to join
 
@@ -710,6 +712,25 @@ StarvingTimeout(n) ==
            /\ network' = network \cup {Call(asks, n)}
     /\ UNCHANGED <<reports, side, past, eaten>>
 
+\* n goes on after a time in which it stood still, and which its clock shows; the others may have
+\* given it up. MindsGaps: what it had must not be trusted. If it waits for the token it starves at
+\* once, so that the next visit is in CHAOS, because a token that came meanwhile may be an old one
+\* (RAI-F16, RAI-F19); if it eats it is in CHAOS, and the token goes on. A cut that is its own ends:
+\* a node that stands still is a node that is cut off, but for what it remembers.
+Gap(n) ==
+    LET me == Me(n)
+        asks == Asking(me)
+        waits == me.tokenState = "hungry" /\ n \in Range(me.lastToken.nodelist)
+    IN  /\ Up(n)
+        /\ side[n] # 0 \/ \A m \in Node : side[m] = 0
+        /\ side' = [m \in Node |-> 0]
+        /\ IF MindsGaps /\ waits
+           THEN /\ Become(n, asks)
+                /\ network' = network \cup {Call(asks, n)}
+           ELSE /\ Become(n, IF MindsGaps /\ me.tokenState = "eating" THEN InChaos(me) ELSE me)
+                /\ UNCHANGED network
+        /\ UNCHANGED <<reports, past, eaten>>
+
 -----------------------------------------------------------------------------
 (* The Transport Manager's last report, and the application *)
 
@@ -788,6 +809,9 @@ Split(nodes) ==
     /\ \A n \in Node : side[n] = 0
     /\ side' = [n \in Node |-> IF n \in nodes THEN 1 ELSE 0]
     /\ UNCHANGED <<memberVars, network, reports, past, eaten>>
+
+\* n stands still: it is cut off and takes no step, until Gap.
+Pause(n) == Up(n) /\ Split({n})
 
 Heal ==
     /\ \E n \in Node : side[n] # 0
@@ -904,7 +928,7 @@ Next ==
           \/ ReceiveToken(n) \/ Receive911(n) \/ TokenUndelivered(n) \/ Undelivered911(n)
           \/ EatingTimeout(n) \/ HungryTimeout(n) \/ StarvingTimeout(n) \/ TokenDelivered(n)
           \/ Multicast(n) \/ Leave(n)
-          \/ Crash(n) \/ Recover(n) \/ Forget(n)
+          \/ Crash(n) \/ Recover(n) \/ Forget(n) \/ Pause(n) \/ Gap(n)
     \/ \E nodes \in SUBSET Node : Split(nodes)
     \/ \E n, m \in Node : Wanted(n, m)
     \/ \E s, n \in Node : Forge(s, n)

@@ -46,6 +46,7 @@ class Raincore(Calling):
             ev.EatingTimeout: self._eating_timeout,
             ev.HungryTimeout: self._hungry_timeout,
             ev.StarvingTimeout: self._starving_timeout,
+            ev.Gap: self._gap,
             ev.TokenDelivered: self._token_delivered,
             ev.Multicast: self._multicast,
             ev.Wanted: self._wanted,

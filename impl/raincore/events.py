@@ -167,6 +167,10 @@ class StarvingTimeout(NamedTuple):
     """Event 8: no answer to the 911, or a NO."""
 
 
+class Gap(NamedTuple):
+    """This member has stood still for so long that the others may have given it up."""
+
+
 class TokenDelivered(NamedTuple):
     """The Transport Manager knows that a leaver's last token has arrived."""
 
@@ -198,6 +202,7 @@ Event: TypeAlias = (
     | EatingTimeout
     | HungryTimeout
     | StarvingTimeout
+    | Gap
     | TokenDelivered
     | Multicast
     | Wanted

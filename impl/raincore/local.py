@@ -27,6 +27,7 @@ class Repairs:
     one_founder: bool = True
     incarnations: bool = True
     seen_by_all: bool = True
+    minds_gaps: bool = True
 
 
 class RingState:

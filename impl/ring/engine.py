@@ -30,6 +30,7 @@ from .wire import RaincoreCodec
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; joiners wait for room
 _STALL = 0.02  # the longest rest of a token where somebody joins or leaves
+_GAP = 0.5  # of give_up: a member that stood still for longer may have been given up
 _DOUBLED = 3  # times that the starving timer doubles
 
 
@@ -107,6 +108,8 @@ class RingEngine:
         self._view = max(
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )
+        self._seen = NEVER  # when the last input came
+        self._taken = self._doubts = False  # the lock has been taken; ... and there was a gap since
         self._wants = self._holds = self._leaves = self._closes = self._stopped = False
         self._kept = False  # the token is kept for the application
         self._lost = False  # ... but the ring has regenerated it
@@ -260,6 +263,7 @@ class RingEngine:
                 case ev.Eats():
                     self._passed_on()
                     self._told.arrived()
+                    self._taken = self._doubts = False
                     self._has_token = True
                     self._lost = False
                     self._starved = 0
@@ -346,6 +350,33 @@ class RingEngine:
         """Let a token that rests here go on: it has something to do now."""
         if self._timer == "eating":
             self._due = min(self._due, now)
+
+    def late(self, now: float) -> bool:
+        """Whether this member has stood still for so long that the others may have given it up."""
+        return now - self._seen > _GAP * self.config.give_up
+
+    def _minds_gap(self, now: float) -> bool:
+        """Notice a gap; what was granted before it stays, and nothing else is."""
+        late, self._seen = self.late(now), now
+        core = self.core
+        if not late or core.up != "up" or self._stopped:
+            return late
+        self.counters["gaps"] += 1
+        if self._taken:
+            self._doubts = True
+            self._ask_for_news(now)
+        elif core.last_token.nodelist != (core.me,) or core.view_state != "agreement":
+            self._handle(ev.Gap(), now)
+            self._hurry(now)
+        return late
+
+    def _ask_for_news(self, now: float) -> None:
+        """While the token is kept here, ask the others whether they have a newer one."""
+        self._hello_due = now + self.config.give_up
+        for member in self.core.last_token.nodelist:
+            place = self.manager.peers.endpoint_of(member)
+            if place is not None and member != self.address:
+                self.manager.hello(place)
 
     def _kept_here(self) -> bool:
         """Whether the token stays until the application releases it."""

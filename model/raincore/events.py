@@ -164,6 +164,10 @@ class StarvingTimeout(NamedTuple):
     """Event 8: the starving timer fires."""
 
 
+class Gap(NamedTuple):
+    """The member goes on, and knows that it has stood still for a while."""
+
+
 class TokenDelivered(NamedTuple):
     """The Transport Manager knows that a leaver's last token has arrived."""
 
@@ -205,6 +209,7 @@ INPUTS: Mapping[str, type] = {
         EatingTimeout,
         HungryTimeout,
         StarvingTimeout,
+        Gap,
         TokenDelivered,
         Multicast,
         Wanted,

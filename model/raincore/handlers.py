@@ -17,7 +17,7 @@ from . import events as ev
 from .calls import hungry_timeout, receive911, starve, starving_timeout, undelivered911
 from .events import NOTHING, ZERO, Nodelist, Settled, Token
 from .holder import eating_timeout, receive_token, token_delivered, token_undelivered
-from .local import SEED, Answer, Local, Rules, knows, running
+from .local import SEED, Answer, Local, Rules, in_chaos, knows, running
 
 __all__ = ["HANDLERS", "INPUTS", "SEED", "Answer", "Local", "Rules", "first_token"]
 
@@ -74,6 +74,15 @@ def multicast(_rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
     """The application multicasts; the message waits for the token."""
     refused = refusal(running(me), _stays(me))
     return refused or Accepted(me._replace(outbox=me.outbox + 1))
+
+
+def gap(rules: Rules, me: Local, _event: ev.Gap) -> Answer:
+    """F19: after a pause the member trusts neither a token that it has nor the next one."""
+    if refused := refusal(running(me)):
+        return refused
+    if rules.minds_gaps and me.token_state == "hungry" and me.me in me.last_token.nodelist:
+        return starve(rules, me, "ask")
+    return Accepted(in_chaos(me) if rules.minds_gaps and me.token_state == "eating" else me)
 
 
 def wanted(_rules: Rules, me: Local, event: ev.Wanted) -> Answer:
@@ -134,6 +143,7 @@ HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "EatingTimeout": eating_timeout,
     "HungryTimeout": hungry_timeout,
     "StarvingTimeout": starving_timeout,
+    "Gap": gap,
     "TokenDelivered": token_delivered,
     "Multicast": multicast,
     "Wanted": wanted,

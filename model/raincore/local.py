@@ -27,6 +27,7 @@ class Rules:
     one_founder: bool = True
     incarnations: bool = True
     seen_by_all: bool = True
+    minds_gaps: bool = True
     from_members: bool = True
 
 

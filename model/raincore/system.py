@@ -99,7 +99,7 @@ class RaincoreSystem(Composed[State, Local]):
 
     def _member_moves(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
-        if me.up != "up":
+        if me.up != "up" or self._asleep(state, i):
             return
         goes = c.rests_end or not idle(me)
         numbers = me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
@@ -138,6 +138,8 @@ class RaincoreSystem(Composed[State, Local]):
 
     def _lives(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
+        if self._asleep(state, i):
+            return
         if me.up == "new":
             founds = not c.formed and name in c.members
             others = restricted(self.founders, {n for n in self.founders if n != me.me})
@@ -183,7 +185,8 @@ class RaincoreSystem(Composed[State, Local]):
             yield move._replace(target=move.target._replace(calm=calm))
 
     def _failure(self, state: State, message: Message) -> Iterator[Move[State]]:
-        if of(state, message.current).up != "up":
+        sender = self.index[message.current.node]
+        if state.locals[sender].up != "up" or self._asleep(state, sender):
             return
         if message in state.reports:
             after = state._replace(reports=state.reports - {message})
@@ -201,8 +204,28 @@ class RaincoreSystem(Composed[State, Local]):
             if all(me.promised.n <= self.constants.max_epoch for me in move.target.locals):
                 yield move
 
-    def _world(self, state: State) -> Iterator[Move[State]]:
+    def _asleep(self, state: State, i: int) -> bool:
+        """Tell whether the member stands still."""
+        return self.constants.most.pauses > 0 and state.side[i] != 0
+
+    def _pauses(self, state: State) -> Iterator[Move[State]]:
+        nobody = tuple(0 for _ in self.nodes)
         if any(state.side):
+            (name,) = (n for n, side in zip(self.nodes, state.side, strict=True) if side)
+            after = _disturbed(state._replace(side=nobody))
+            yield from self._bounded(self.act(after, name, ev.Gap()))
+            return
+        for spent in self._spend(state, "pauses"):
+            for i, me in enumerate(state.locals):
+                if me.up == "up":
+                    name = me.me.node
+                    side = with_(nobody, i, 1)
+                    yield Move("Pause", (name,), spent._replace(side=side))
+
+    def _world(self, state: State) -> Iterator[Move[State]]:
+        if self.constants.most.pauses:
+            yield from self._pauses(state)
+        elif any(state.side):
             healed = state._replace(side=tuple(0 for _ in self.nodes))
             yield Move("Heal", (), _disturbed(healed))
         else:
@@ -222,6 +245,10 @@ class RaincoreSystem(Composed[State, Local]):
             elif not (
                 self.constants.truthful or message.current == message.to or message in state.reports
             ):
+                if self.constants.most.pauses and not self._asleep(
+                    state, self.index[message.to.node]
+                ):
+                    continue
                 for spent in self._spend(state, "false"):
                     yield Move(
                         "FalseReport",

@@ -195,6 +195,10 @@ class Run:
                 yield move.action, (n,)
             case "HungryTimeout" | "StarvingTimeout":
                 yield "HungryTimeout", (n,)
+            case "Gap" if then.attempt != me.attempt:
+                yield "HungryTimeout", (n,)
+            case "Gap" if me.token_state == "eating":
+                yield "Gap", (n,)
             case "TokenUndelivered" if then.phase == "claim" != me.phase:
                 yield "HungryTimeout", (n,)
                 yield "Receive911: asks to claim", (n, self.epoch(then.wanted))
