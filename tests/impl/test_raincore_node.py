@@ -74,6 +74,7 @@ def test_a_token_with_nothing_to_do_rests_and_one_with_mail_goes_on_at_once():
         ring.run(1.0)
         return (ring.datagrams - before) / 2
 
+    ring.run(1.0)  # a member that commits a view lets the token go on at once
     assert 8 <= passes() <= 10
     ring.multicast("a", [b"x"])
     assert 8 <= passes() <= 15

@@ -6,6 +6,8 @@ from itertools import pairwise
 
 import pytest
 
+from raincheck.impl.aio.ring_connect import RingSettings
+from raincheck.impl.errors import ConfigError
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.simulation.ring import Link, RingSimulator
@@ -134,3 +136,28 @@ def test_a_quiet_member_has_no_gaps() -> None:
     ring.run(20.0)
 
     assert all(member.node.counters["gaps"] == 0 for member in ring.up)
+
+
+def test_a_preset_is_a_set_of_times() -> None:
+    assert RingConfig.preset("lan") == RingConfig()
+    assert RingConfig.preset("wan", eating=0.1).eating == 0.1
+    with pytest.raises(ConfigError, match="preset is 'moon'; choose one of 'lan', 'fast', 'wan'"):
+        RingConfig.preset("moon")
+    assert RingSettings(ring="r", recovery="fast").config == RingConfig.preset("fast")
+
+
+@pytest.mark.parametrize(("preset", "bears"), [("fast", 0.07), ("lan", 0.7), ("wan", 2.5)])
+def test_a_member_may_stand_still_for_as_long_as_the_preset_bears(
+    preset: str, bears: float
+) -> None:
+    ring = RingSimulator(1, link=Link(delay=(0.001, 0.001)), config=RingConfig.preset(preset))
+    ring.found("a", "b", "c")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
+    views = ring["b"].node.view
+    still = Still(ring, "a")
+    ring.run(bears)
+    still.go_on()
+    ring.run(10 * ring.config.hungry)
+
+    assert ring["b"].node.view == views
+    assert ring.in_one_view("a", "b", "c")
