@@ -30,7 +30,7 @@ from .wire import RaincoreCodec
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; joiners wait for room
 _STALL = 0.02  # the longest rest of a token where somebody joins or leaves
-_GAP = 0.5  # of give_up: a member that stood still for longer may have been given up
+_GAP = 0.75  # of give_up: a member that stood still for longer may have been given up
 _DOUBLED = 3  # times that the starving timer doubles
 
 

@@ -7,7 +7,7 @@ Time to recover, with real sockets: a member dies that has the token, or one tha
 all who are left have agreed (`bench_ring_recovery.py`). False alarms: three member processes, of
 which each takes the lock twenty times a second, while as many other processes as `--load` says do
 nothing but count. Nobody dies. A new epoch is a token that was given up though it was not lost; a
-gap is a member that was not run for half of `give_up`.
+gap is a member that was not run for three quarters of `give_up`.
 """
 
 import argparse
