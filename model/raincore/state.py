@@ -27,11 +27,11 @@ class Spent(NamedTuple):
     recoveries: int = 0
     forgets: int = 0
     splits: int = 0
-    pauses: int = 0
     false: int = 0
     early: int = 0
     forged: int = 0
     altered: int = 0
+    pauses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
