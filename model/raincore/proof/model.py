@@ -119,7 +119,8 @@ class Run:
 
     def _is_calm(self) -> bool:
         c = self.system.constants
-        disturbed = c.most.recoveries or c.most.splits or c.most.false or c.most.forgets
+        most = c.most
+        disturbed = most.recoveries or most.splits or most.false or most.forgets or most.pauses
         return c.formed and c.truthful and not disturbed and not c.leavers
 
     def _settled(self, settled: Settled) -> tuple[int, frozenset[int]]:

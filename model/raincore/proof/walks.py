@@ -26,7 +26,7 @@ INSTANCES: Final = {
     "early": replace(_QUIET, patient=False, most=Spent(early=3)),
     "false": replace(_QUIET, truthful=False, arrives_after_failure=True, most=Spent(false=2)),
     "split": replace(_QUIET, most=Spent(splits=2)),
-    "pause": replace(_QUIET, most=Spent(pauses=2)),
+    "pause": replace(_QUIET, most=Spent(pauses=5)),
     "leave": replace(_QUIET, leavers=frozenset("bc")),
     "start": replace(_QUIET, formed=False),
     "join": replace(_QUIET, nodes=(*_ABC, "d")),
