@@ -15,6 +15,7 @@ CONSTANTS
     MaxRecoveries,    \* how often nodes come back with their state
     MaxForgets,       \* how often nodes lose their state
     MaxSplits,        \* how often the network is cut in two
+    MaxPauses,        \* how often a node stands still for a while
     MaxFalse,         \* how many false reports of failures there are
     MaxEarly,         \* how many time-outs come too early
     MaxForged,        \* how many messages strangers make up
@@ -26,6 +27,10 @@ CONSTANTS
     Senders,          \* the nodes whose applications multicast
     MaxMessages,      \* how many multicasts each of them has
     Leavers,          \* the nodes whose applications leave
+    Wanting,          \* the nodes of which others may hear that they want the token
+    WantsArrive,      \* who eats hears of it in the end
+    RestsEnd,         \* a token with nothing to do goes on in the end, though nobody is known to want
+                      \* it
     CountRounds       \* count the token's steps since the last disturbance
 
 VARIABLES
@@ -58,33 +63,45 @@ Bounded == \A n \in Node : promised'[n][1] <= MaxEpoch
 
 MCInit ==
     /\ InitAs(Formed)
-    /\ spent = [crashes |-> 0, recoveries |-> 0, forgets |-> 0, splits |-> 0, false |-> 0,
-                early |-> 0, forged |-> 0, altered |-> 0]
+    /\ spent = [crashes |-> 0, recoveries |-> 0, forgets |-> 0, splits |-> 0, pauses |-> 0,
+                false |-> 0, early |-> 0, forged |-> 0, altered |-> 0]
     /\ calm = 0
 
+\* A node that stands still is cut off, takes no step, and has lost time when it goes on.
+Asleep(n) == MaxPauses > 0 /\ side[n] # 0
+
 MCInitialise(n) ==
+    /\ ~Asleep(n)
     /\ Initialise(n, IF ~Formed /\ n \in Members THEN "founder" ELSE "joiner")
     /\ Disturbed
 
 MCReceiveToken(n) ==
+    /\ ~Asleep(n)
     /\ ReceiveToken(n)
     /\ calm' = IF CountRounds /\ lastToken'[n] # lastToken[n] /\ calm < Enough
                THEN calm + 1 ELSE calm
     /\ UNCHANGED spent
 
 MCReceive911(n) ==
+    /\ ~Asleep(n)
     /\ Receive911(n)
     /\ Bounded
     /\ Disturbed
 
 MCTokenUndelivered(n) ==
+    /\ ~Asleep(n)
     /\ TokenUndelivered(n)
     /\ Bounded
     /\ Disturbed
 
-MCUndelivered911(n) == Undelivered911(n) /\ Disturbed
+MCUndelivered911(n) == ~Asleep(n) /\ Undelivered911(n) /\ Disturbed
+
+\* The token goes on: as soon as it is wanted, or at the end of its rest.
+Goes(n) == RestsEnd \/ ~Idle(n)
 
 MCEatingTimeout(n) ==
+    /\ ~Asleep(n)
+    /\ Goes(n)
     /\ lastToken[n].seq < MaxSeq \/ Len(lastToken[n].nodelist) = 1
     /\ EatingTimeout(n)
     /\ IF lastToken'[n].nodelist # lastToken[n].nodelist THEN Disturbed ELSE Undisturbed
@@ -93,6 +110,7 @@ MCEatingTimeout(n) ==
 \* a node that asks again and again before it can have an answer soon uses up its number of
 \* attempts.
 MayStarve(n) ==
+    /\ ~Asleep(n)
     /\ attempt[n] < MaxAttempts
     /\ Unhurried => \A m \in network \cup reports : m.kind # "911"
 
@@ -106,16 +124,25 @@ MCStarvingTimeout(n) ==
     /\ StarvingTimeout(n)
     /\ IF Helped(n) THEN Spend("early", MaxEarly) ELSE Disturbed
 
-MCTokenDelivered(n) == TokenDelivered(n) /\ Undisturbed
+MCTokenDelivered(n) == ~Asleep(n) /\ TokenDelivered(n) /\ Undisturbed
 
 MCMulticast(n) ==
+    /\ ~Asleep(n)
     /\ n \in Senders /\ outbox[n] + said[n] < MaxMessages
     /\ Multicast(n)
     /\ Undisturbed
 
-MCLeave(n) == n \in Leavers /\ Leave(n) /\ Undisturbed
+\* m has a multicast that waits for the token.
+MayHear(n, m) ==
+    /\ m \in (Wanting \cap Range(lastToken[n].nodelist)) \ ({n} \cup awaited[n])
+    /\ outbox[m] > 0
+
+MCWanted(n, m) == ~Asleep(n) /\ MayHear(n, m) /\ Wanted(n, m) /\ Undisturbed
+
+MCLeave(n) == ~Asleep(n) /\ n \in Leavers /\ Leave(n) /\ Undisturbed
 
 MCCrash(n) ==
+    /\ ~Asleep(n)
     /\ n \in Crashers
     /\ Cardinality({m \in Node : up[m] = "down"}) < MaxDown
     /\ Crash(n)
@@ -130,11 +157,19 @@ MCSplit ==
     /\ \E nodes \in SUBSET (Node \ {Order[1]}) : nodes # {} /\ Split(nodes)
     /\ Spend("splits", MaxSplits)
 
-MCHeal == Heal /\ Disturbed
+MCPause(n) == Pause(n) /\ Spend("pauses", MaxPauses)
+
+MCGap(n) == Asleep(n) /\ Gap(n) /\ Bounded /\ Disturbed
+
+MCHeal == MaxPauses = 0 /\ Heal /\ Disturbed
 
 MCLose == Lose /\ Undisturbed
 
-MCFalseReport == FalseReport /\ Spend("false", MaxFalse)
+\* Where nodes stand still, only what is sent to one that does comes late: it waits for it.
+MCFalseReport ==
+    /\ FalseReport
+    /\ MaxPauses > 0 => \A m \in reports' \ reports : Asleep(m.to)
+    /\ Spend("false", MaxFalse)
 
 MCForge(s, n) == Forge(s, n) /\ Spend("forged", MaxForged)
 
@@ -148,7 +183,10 @@ MCNext ==
           \/ MCEatingTimeout(n) \/ MCHungryTimeout(n) \/ MCStarvingTimeout(n)
           \/ MCTokenDelivered(n) \/ MCMulticast(n) \/ MCLeave(n)
           \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
+    \/ \E n, m \in Node : MCWanted(n, m)
     \/ \E s, n \in Node : MCForge(s, n)
+    \/ \E n \in Node : MCPause(n)
+    \/ \E n \in Node : MCGap(n)
     \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport \/ MCCorrupt
 
 \* The token is here and its numbers are used up, so a run may end. Then all must be in order, if
@@ -160,9 +198,10 @@ Rests(n) == lastToken[n].seq >= MaxSeq /\ Len(lastToken[n].nodelist) > 1
 \* (Obliged) is possible and changes something.
 Ready(n) ==
     \/ \E m \in network : m.to = n /\ Arrives(m)
-    \/ /\ Up(n)
+    \/ /\ Up(n) /\ ~Asleep(n)
        /\ \/ \E m \in network \cup reports : Told(n, m)
-          \/ /\ tokenState[n] = "eating" /\ ~Rests(n)
+          \/ WantsArrive /\ tokenState[n] = "eating" /\ \E m \in Node : MayHear(n, m)
+          \/ /\ tokenState[n] = "eating" /\ ~Rests(n) /\ Goes(n)
              /\ \/ Len(lastToken[n].nodelist) > 1
                 \/ newNodes[n] # <<>> \/ outbox[n] > 0 \/ leaving[n]
                 \/ FailureClaims /\ viewState[n] # "agreement"
@@ -174,6 +213,7 @@ Ready(n) ==
 Acted(n) ==
     \/ lastToken'[n] # lastToken[n] \/ tokenState'[n] # tokenState[n]
     \/ viewState'[n] # viewState[n] \/ attempt'[n] # attempt[n] \/ up'[n] # up[n]
+    \/ awaited'[n] # awaited[n]
     \/ \E m \in network \cup reports :
           (m.to = n \/ m.current = n) /\ m \notin network' \cup reports'
 
@@ -187,6 +227,10 @@ MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 Rounds3 == calm >= 3 * Cardinality(Running) => Agreed
 
 Rounds4 == calm >= 4 * Cardinality(Running) => Agreed
+
+\* At most one member can be granted the lock: one that stands still grants nothing.
+OneGrant ==
+    Cardinality({n \in Eaters : viewState[n] # "chaos" /\ ~Asleep(n)}) <= 1
 
 \* The run is inconclusive about what follows: its bounds have stopped it less than four rounds
 \* after the last disturbance (CountRounds), or in the middle of a claim. A node that has used up
@@ -280,7 +324,7 @@ MCAgreementExercise == Cardinality(Running) > 1 /\ ~Agreed /\ \E n \in Running :
 Spared ==
     [](\/ spent.crashes < MaxCrashes \/ spent.recoveries < MaxRecoveries
        \/ spent.forgets < MaxForgets \/ spent.splits < MaxSplits
-       \/ spent.false < MaxFalse \/ spent.early < MaxEarly
+       \/ spent.pauses < MaxPauses \/ spent.false < MaxFalse \/ spent.early < MaxEarly
        \/ spent.forged < MaxForged \/ spent.altered < MaxAltered)
 MCAgreementExcused == Spared \/ Stopped
 MCJoinCompletesExcused == Spared \/ Stopped
@@ -292,12 +336,14 @@ MCDeliveredExercise == \E n \in Running : said[n] > 0
 PlacesKeptExercise ==
     \E n \in Running : ~(Range(lastToken[n].settled.nodelist) \subseteq Range(lastToken[n].nodelist))
 MajorityListedExercise == GrantedExercise
+OneGrantExercise == OneLockExercise
 
 CrashersExercise == MaxCrashes = 0 \/ \E n \in Crashers : up[n] = "down"
 MaxCrashesExercise == spent.crashes = MaxCrashes
 MaxRecoveriesExercise == spent.recoveries = MaxRecoveries
 MaxForgetsExercise == spent.forgets = MaxForgets
 MaxSplitsExercise == spent.splits = MaxSplits
+MaxPausesExercise == spent.pauses = MaxPauses
 MaxFalseExercise == spent.false = MaxFalse
 MaxEarlyExercise == spent.early = MaxEarly
 StrangersExercise == Strangers = {} \/ spent.forged > 0
@@ -305,6 +351,7 @@ MaxForgedExercise == spent.forged = MaxForged
 MaxAlteredExercise == DatagramsUnaltered \/ spent.altered = MaxAltered
 SendersExercise == \A n \in Senders : said[n] > 0
 MaxMessagesExercise == Senders = {} \/ \E n \in Node : said[n] = MaxMessages
+WantingExercise == Wanting = {} \/ \E n \in Node : awaited[n] # {}
 LeaversExercise == \E n \in Leavers : up[n] = "left"
 
 =============================================================================

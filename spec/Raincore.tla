@@ -62,6 +62,8 @@ CONSTANTS
     OneFounder,         \* one founder makes the token, the others wait for it
     Incarnations,       \* a node that has lost its state comes back under another name
     SeenByAll,          \* a node reserves only when all on the list have held it
+    MindsGaps,          \* a node that has stood still grants nothing before the ring has been heard
+                        \* again
     FromMembers,        \* the Transport Manager hands up what comes from members; of others, only a
                         \* request to join
 
@@ -89,6 +91,8 @@ VARIABLES
     said,               \* how many of its multicasts it has put on a token
     delivered,          \* the multicasts delivered: <<origin, k>>, k counting the origin's
     lastOrdinal,        \* the place, in the order of all multicasts, of the last one delivered
+    awaited,            \* the others that want the token, as far as it has heard since it passed
+                        \* the token on
 
     network,            \* the messages under way, in no order
     reports,            \* messages whose senders will get a false report of failure
@@ -99,7 +103,7 @@ VARIABLES
 
 memberVars == <<up, viewState, tokenState, globalView, globalViewNumber, reserved, lastToken,
                 newNodes, promised, attempt, phase, wanted, heard, contacts, leaving, outbox,
-                said, delivered, lastOrdinal>>
+                said, delivered, lastOrdinal, awaited>>
 worldVars  == <<network, reports, side, past, eaten>>
 vars       == <<memberVars, worldVars>>
 
@@ -214,7 +218,7 @@ Me(n) ==
      promised |-> promised[n], attempt |-> attempt[n], phase |-> phase[n],
      wanted |-> wanted[n], heard |-> heard[n], contacts |-> contacts[n],
      leaving |-> leaving[n], outbox |-> outbox[n], said |-> said[n],
-     delivered |-> delivered[n], lastOrdinal |-> lastOrdinal[n]]
+     delivered |-> delivered[n], lastOrdinal |-> lastOrdinal[n], awaited |-> awaited[n]]
 
 \* Nothing is known yet.
 Blank ==
@@ -222,7 +226,7 @@ Blank ==
      globalViewNumber |-> 0, reserved |-> 0, lastToken |-> NoToken, newNodes |-> <<>>,
      promised |-> Zero, attempt |-> 0, phase |-> "none", wanted |-> Zero, heard |-> 0,
      contacts |-> <<>>, leaving |-> FALSE, outbox |-> 0, said |-> 0, delivered |-> <<>>,
-     lastOrdinal |-> 0]
+     lastOrdinal |-> 0, awaited |-> {}]
 
 \* n becomes this record.
 Become(n, me) ==
@@ -245,6 +249,7 @@ Become(n, me) ==
     /\ said' = [said EXCEPT ![n] = me.said]
     /\ delivered' = [delivered EXCEPT ![n] = me.delivered]
     /\ lastOrdinal' = [lastOrdinal EXCEPT ![n] = me.lastOrdinal]
+    /\ awaited' = [awaited EXCEPT ![n] = me.awaited]
 
 \* n becomes this record, and eats from now on.
 BecomeEating(n, me) ==
@@ -669,7 +674,7 @@ EatingTimeout(n) ==
            news    == IF leaves \/ ~may THEN <<>> ELSE asking
            list    == IF leaves THEN shorter ELSE Behind(t.nodelist, n, news)
            to      == IF news # <<>> THEN news[1] ELSE After(t.nodelist, n, list[1])
-           mailed  == Mails([Me(n) EXCEPT !.newNodes = IF may THEN <<>> ELSE @], n)
+           mailed  == Mails([Me(n) EXCEPT !.newNodes = IF may THEN <<>> ELSE @, !.awaited = {}], n)
            token   == [Proposed(mailed.lastToken, list, IF leaves THEN {} ELSE {n})
                          EXCEPT !.seq = @ + 1]
            me      == IF leaves \/ news # <<>>
@@ -707,6 +712,25 @@ StarvingTimeout(n) ==
            /\ network' = network \cup {Call(asks, n)}
     /\ UNCHANGED <<reports, side, past, eaten>>
 
+\* n goes on after a time in which it stood still, and which its clock shows; the others may have
+\* given it up. MindsGaps: what it had must not be trusted. If it waits for the token it starves at
+\* once, so that the next visit is in CHAOS, because a token that came meanwhile may be an old one
+\* (RAI-F16, RAI-F19); if it eats it is in CHAOS, and the token goes on. A cut that is its own ends:
+\* a node that stands still is a node that is cut off, but for what it remembers.
+Gap(n) ==
+    LET me == Me(n)
+        asks == Asking(me)
+        waits == me.tokenState = "hungry" /\ n \in Range(me.lastToken.nodelist)
+    IN  /\ Up(n)
+        /\ side[n] # 0 \/ \A m \in Node : side[m] = 0
+        /\ side' = [m \in Node |-> 0]
+        /\ IF MindsGaps /\ waits
+           THEN /\ Become(n, asks)
+                /\ network' = network \cup {Call(asks, n)}
+           ELSE /\ Become(n, IF MindsGaps /\ me.tokenState = "eating" THEN InChaos(me) ELSE me)
+                /\ UNCHANGED network
+        /\ UNCHANGED <<reports, past, eaten>>
+
 -----------------------------------------------------------------------------
 (* The Transport Manager's last report, and the application *)
 
@@ -724,6 +748,22 @@ Multicast(n) ==
     /\ ~leaving[n]
     /\ Become(n, [Me(n) EXCEPT !.outbox = @ + 1])
     /\ UNCHANGED worldVars
+
+\* n hears that m wants the token: from m, by a datagram that nobody sends again, or from the token.
+\* An application's lock is no part of this specification, so any other member of the list may want
+\* it; and what n has heard may be late.
+Wanted(n, m) ==
+    /\ Up(n)
+    /\ m \in Range(lastToken[n].nodelist) \ {n}
+    /\ Become(n, [Me(n) EXCEPT !.awaited = @ \cup {m}])
+    /\ UNCHANGED worldVars
+
+\* A token may rest at n: there is nothing to do for it here, and nobody is known to want it. Time is
+\* left out, so EatingTimeout does not wait; MCRaincore looks at rests that never end.
+Idle(n) ==
+    /\ viewState[n] = "agreement" /\ newNodes[n] = <<>> /\ ~leaving[n]
+    /\ outbox[n] = 0 /\ lastToken[n].mail = <<>>
+    /\ awaited[n] = {}
 
 Leave(n) ==
     /\ Up(n)
@@ -743,7 +783,7 @@ Crash(n) ==
 \* A node comes back with its state, and asks (Figure 14).
 Recover(n) ==
     /\ up[n] = "down"
-    /\ LET asks == [Asking(Me(n)) EXCEPT !.up = "up", !.leaving = FALSE]
+    /\ LET asks == [Asking(Me(n)) EXCEPT !.up = "up", !.leaving = FALSE, !.awaited = {}]
        IN  /\ asks.lastToken.nodelist # <<>> \/ asks.contacts # <<>>
            /\ Become(n, asks)
            /\ network' = network \cup {Call(asks, n)}
@@ -758,7 +798,7 @@ Forget(n) ==
               /\ up' = [up EXCEPT ![n] = "left", ![s] = "new"]
               /\ UNCHANGED <<viewState, tokenState, globalView, globalViewNumber, reserved,
                              lastToken, newNodes, promised, attempt, phase, wanted, heard,
-                             contacts, leaving, outbox, said, delivered, lastOrdinal, past>>
+                             contacts, leaving, outbox, said, delivered, lastOrdinal, awaited, past>>
        ELSE /\ Become(n, Blank)
             /\ past' = past \cup {<<i, globalView[n][i]>> :
                                      i \in {j \in DOMAIN globalView[n] : globalView[n][j] # NULL}}
@@ -769,6 +809,9 @@ Split(nodes) ==
     /\ \A n \in Node : side[n] = 0
     /\ side' = [n \in Node |-> IF n \in nodes THEN 1 ELSE 0]
     /\ UNCHANGED <<memberVars, network, reports, past, eaten>>
+
+\* n stands still: it is cut off and takes no step, until Gap.
+Pause(n) == Up(n) /\ Split({n})
 
 Heal ==
     /\ \E n \in Node : side[n] # 0
@@ -870,6 +913,7 @@ InitAs(formed) ==
     /\ said = [n \in Node |-> 0]
     /\ delivered = [n \in Node |-> <<>>]
     /\ lastOrdinal = [n \in Node |-> 0]
+    /\ awaited = [n \in Node |-> {}]
     /\ network = {}
     /\ reports = {}
     /\ side = [n \in Node |-> 0]
@@ -884,8 +928,9 @@ Next ==
           \/ ReceiveToken(n) \/ Receive911(n) \/ TokenUndelivered(n) \/ Undelivered911(n)
           \/ EatingTimeout(n) \/ HungryTimeout(n) \/ StarvingTimeout(n) \/ TokenDelivered(n)
           \/ Multicast(n) \/ Leave(n)
-          \/ Crash(n) \/ Recover(n) \/ Forget(n)
+          \/ Crash(n) \/ Recover(n) \/ Forget(n) \/ Pause(n) \/ Gap(n)
     \/ \E nodes \in SUBSET Node : Split(nodes)
+    \/ \E n, m \in Node : Wanted(n, m)
     \/ \E s, n \in Node : Forge(s, n)
     \/ Heal \/ Lose \/ FalseReport \/ Corrupt
 
@@ -1072,6 +1117,7 @@ TypeOK ==
         /\ side[n] \in {0, 1}
         /\ Range(newNodes[n]) \subseteq Node \ {n}
         /\ Range(contacts[n]) \subseteq Node \ {n}
+        /\ awaited[n] \subseteq Node \ {n}
     /\ \A m \in network \cup reports :
         /\ m.kind \in {"token", "911"}
         /\ m.to \in Node /\ m.current \in Node

@@ -28,6 +28,7 @@ from raincheck.impl.arguments import (
     SECONDS,
     TEXT,
     check_settings,
+    choice,
     count,
     instance,
 )
@@ -36,7 +37,7 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
 from raincheck.impl.raincore.core import Repairs
-from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.config import RECOVERIES, RingConfig
 from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.starter import Starter, identity_of
@@ -70,6 +71,7 @@ class RingKeywords(TypedDict, total=False):
     found: bool
     join: Sequence[str | Endpoint]
     config: RingConfig
+    recovery: str | None
     state_file: str | Path | None
     sync: bool
     timeout: float
@@ -113,6 +115,9 @@ class RingSettings:
     after the other. A host name stands for all of its addresses."""
     config: Annotated[RingConfig, A_CONFIG] = field(default_factory=RingConfig)
     """Time-outs and limits; all members have the same."""
+    recovery: Annotated[str, choice(*RECOVERIES)] | None = None
+    """The times of `RingConfig.preset`: "fast", "lan" or "wan". None: those of `config`, which are
+    "lan" by default."""
     state_file: Annotated[str | Path, FILE] | None = None
     """File of this member's state, with which it can come back in the same life."""
     sync: Annotated[bool, FLAG] = False
@@ -148,6 +153,14 @@ class RingSettings:
     def __post_init__(self) -> None:
         """Reject settings that cannot work, and those that have no effect."""
         check_settings(self, RingSettings)
+        if self.recovery is not None:
+            preset = RingConfig.preset(self.recovery)
+            if self.config not in (RingConfig(), preset):
+                raise ConfigError(
+                    f"recovery is {self.recovery!r}, and config= has times of its own; give one of "
+                    f"them, or config=RingConfig.preset({self.recovery!r}, ...)"
+                )
+            object.__setattr__(self, "config", preset)
         check_filled_in("config", self.config, ("ring", "identity", "sums"))
         if self.members and self.join:
             raise ConfigError(

@@ -1,8 +1,8 @@
 """The application's lock on the token: which of this member's tasks has it, and whether it is lost.
 
-One visit of the token serves one task; the next one is served when it comes again. So no member
-starves the others, however many of its tasks wait. A member alone in its ring is visited for ever:
-its fences differ in `turn`.
+One visit of the token serves one task if another member wants it; the next one is served when
+it comes again. So no member starves the others, however many of its tasks wait. While nobody else
+wants it a visit serves more of them, until its rest is over: their fences differ in `turn`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Lock:
             self._fence.lost.set()
 
     async def _acquire(self, timeout: float | None) -> Fence:
-        loop = asyncio.get_running_loop()
+        loop, node = asyncio.get_running_loop(), self._node
         start = loop.time()
         try:
             async with asyncio.timeout(timeout):
@@ -77,16 +77,19 @@ class Lock:
         try:
             self._asked = True
             self._driver.run(self._node.want_token)
-            rest = None if timeout is None else max(0.0, start + timeout - loop.time())
-            await self._until(lambda: self._node.granted is not None, "waiting for the token", rest)
-            return self._grant()
+            while True:
+                rest = None if timeout is None else max(0.0, start + timeout - loop.time())
+                await self._until(lambda: node.granted is not None, "waiting for the token", rest)
+                if not node.late(loop.time()):
+                    return self._grant()
+                self._driver.run(node.handle_timer)  # the loop was blocked: the ring is heard first
         except BaseException:
             self._go_on()
             self._mine.release()
             raise
 
     def _grant(self) -> Fence:
-        granted = self._node.granted
+        granted = self._node.grant(self._driver.now)
         assert granted is not None
         (n, by), seq = granted
         again = self._last[:3] == (n, by, seq)

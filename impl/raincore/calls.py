@@ -35,6 +35,19 @@ class Calling(RingState):
         self._next_contact()
         return self._ask()
 
+    def _gap(self, _event: ev.Gap) -> list[Effect]:
+        """What this member had before it stood still must not be trusted: the others may have given
+        it up, and a token that came meanwhile may be an old one.
+        """
+        self._guard("Gap")
+        if not self.repairs.minds_gaps:
+            return []
+        if self.token_state == "hungry" and self.me in self.last_token.nodelist:
+            return self._starve()
+        if self.token_state == "eating":
+            self._to_chaos()
+        return []
+
     def _starve(self, *, claim: bool = False) -> list[Effect]:
         """Starve: enter chaos, and call 911."""
         self.token_state = "starving"

@@ -46,8 +46,10 @@ class Raincore(Calling):
             ev.EatingTimeout: self._eating_timeout,
             ev.HungryTimeout: self._hungry_timeout,
             ev.StarvingTimeout: self._starving_timeout,
+            ev.Gap: self._gap,
             ev.TokenDelivered: self._token_delivered,
             ev.Multicast: self._multicast,
+            ev.Wanted: self._wanted,
             ev.Leave: self._leave,
             ev.Recover: self._recover,
         }
@@ -86,6 +88,7 @@ class Raincore(Calling):
         self._guard("Recover", up="down")
         self.up = "up"
         self.leaving = False
+        self.awaited = frozenset()
         return self._starve()
 
     def _leave(self, _event: ev.Leave) -> list[Effect]:
@@ -106,6 +109,14 @@ class Raincore(Calling):
         """Queue one more message for the next token."""
         self._guard("Multicast", leaving=False)
         self.outbox += 1
+        return []
+
+    def _wanted(self, event: ev.Wanted) -> list[Effect]:
+        """Remember until the token goes on that another member wants it: it need not rest."""
+        self._guard("Wanted")
+        if event.by == self.me or event.by not in self.last_token.nodelist:
+            raise NotEnabled("Wanted", {"by is another member of n's list": event.by})
+        self.awaited |= {event.by}
         return []
 
     # ------------------------------------------------------------------ the token
@@ -137,6 +148,7 @@ class Raincore(Calling):
     def _eating_timeout(self, _event: ev.EatingTimeout) -> list[Effect]:
         """Event 6: newcomers are put on the list, or a leaver off it; mail; to the next."""
         self._guard("EatingTimeout", token_state="eating")
+        self.awaited = frozenset()
         nodelist = self.last_token.nodelist
         new = tuple(each for each in self.new_nodes if each not in nodelist)
         shorter, longer = without(nodelist, self.me), inserted(nodelist, self.me, new)

@@ -167,12 +167,22 @@ class StarvingTimeout(NamedTuple):
     """Event 8: no answer to the 911, or a NO."""
 
 
+class Gap(NamedTuple):
+    """This member has stood still for so long that the others may have given it up."""
+
+
 class TokenDelivered(NamedTuple):
     """The Transport Manager knows that a leaver's last token has arrived."""
 
 
 class Multicast(NamedTuple):
     """The application has a message for all; who runs the core keeps its payload."""
+
+
+class Wanted(NamedTuple):
+    """Another member of the list wants the token, as its datagram or the token says."""
+
+    by: Address
 
 
 class Leave(NamedTuple):
@@ -192,8 +202,10 @@ Event: TypeAlias = (
     | EatingTimeout
     | HungryTimeout
     | StarvingTimeout
+    | Gap
     | TokenDelivered
     | Multicast
+    | Wanted
     | Leave
     | Recover
 )

@@ -27,6 +27,7 @@ class Repairs:
     one_founder: bool = True
     incarnations: bool = True
     seen_by_all: bool = True
+    minds_gaps: bool = True
 
 
 class RingState:
@@ -54,6 +55,7 @@ class RingState:
         self.outbox = 0  # multicasts that wait for the token
         self.said = 0  # own multicasts that a token has had so far
         self.last_ordinal = 0
+        self.awaited: frozenset[Address] = frozenset()  # who wants the token, since it went on
 
     @property
     def locked(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Raw, Struct
 
 from raincheck.impl.messages import Address, Name, Payloads
-from raincheck.impl.raincore.events import LIMIT, NOBODY, ZERO, Call911, Message
+from raincheck.impl.raincore.events import LIMIT, NOBODY, ZERO, Call911, Message, Nodelist
 
 from .door import SECRET
 
@@ -69,6 +69,7 @@ class TokenBody(Struct, frozen=True, array_like=True, tag="T", gc=False):
     top: Number
     reserve: tuple[Maybe, Annotated[int, Meta(ge=0, le=65_536)]]
     secret: Annotated[bytes, Meta(max_length=SECRET)] = b""  # a state kept by earlier ones has none
+    wants: Places = ()
 
 
 class CallBody(Struct, frozen=True, array_like=True, tag="9", gc=False):
@@ -122,6 +123,8 @@ class Body(NamedTuple):
     letters: Letters = {}  # noqa: RUF012 (never changed)
     reserve: Reserve = NO_RESERVE
     secret: bytes = b""
+    wants: Nodelist = ()
+    """Of a token: who wants it."""
 
 
 def asks_to_join(body: Body) -> bool:

@@ -25,9 +25,12 @@ from .kept import Keeper
 from .mailbox import Mailbox
 from .reports import Committed, Delivered, PassedOn, RingReport
 from .transport_manager import TransportManager
+from .wants import Told
 from .wire import RaincoreCodec
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; joiners wait for room
+_STALL = 0.02  # the longest rest of a token where somebody joins or leaves
+_GAP = 0.75  # of give_up: a member that stood still for longer may have been given up
 _DOUBLED = 3  # times that the starving timer doubles
 
 
@@ -105,9 +108,14 @@ class RingEngine:
         self._view = max(
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )
+        self._seen = NEVER  # when the last input came
+        self._taken = self._doubts = False  # the lock has been taken; ... and there was a gap since
         self._wants = self._holds = self._leaves = self._closes = self._stopped = False
         self._kept = False  # the token is kept for the application
         self._lost = False  # ... but the ring has regenerated it
+        self._committed = False  # with the last event: the next member may not have committed yet
+        self._told = Told(me)
+        self._on_token: Nodelist = ()  # who wants the token that is sent
         self._changed = True
 
     def _known(self) -> set[Address]:
@@ -137,11 +145,45 @@ class RingEngine:
             self._take(message, now)
             if self.core.last_token.number != message.number:
                 self._mailbox.reserve = before
-            elif body.secret:
-                self.manager.door.secret = self._codec.secret = body.secret
+            else:
+                if body.secret:
+                    self.manager.door.secret = self._codec.secret = body.secret
+                if body.wants:
+                    self._hear_wants(body.wants, now)
             self._mailbox.keep(self.core.last_token.mail)
         elif self._lets_in(message):
+            waiting = self.core.new_nodes
             self._take(message, now)
+            if self.core.new_nodes is not waiting:
+                self._told.calls = True
+                if self._timer == "eating":
+                    self._due = min(self._due, now + _STALL)
+
+    def _hear_wants(self, members: Sequence[Address], now: float) -> None:
+        """Let the core know that other members want the token."""
+        core = self.core
+        nodelist, heard = core.last_token.nodelist, core.awaited
+        if core.up != "up" or self._stopped:
+            return
+        for member in members:
+            if member != core.me and member not in heard and member in nodelist:
+                core.handle(ev.Wanted(member))  # it has no effects
+        if core.awaited:
+            self._hurry(now)
+
+    def _tell_wants(self) -> None:
+        """Tell the others that the token is wanted here, if they do not know."""
+        core, told = self.core, self._told
+        if core.token_state != "hungry" or not (told.calls or self._needs_token()):
+            return
+        nodelist = core.last_token.nodelist
+        if core.me in nodelist:
+            for member in told.to_tell(nodelist):
+                self.manager.want(member)
+
+    def _needs_token(self) -> bool:
+        """Whether the application wants the token."""
+        return self._wants or self._mailbox.waiting > 0
 
     def _take(self, message: Message, now: float) -> None:
         """Give the core what has arrived; a guard that it makes false is no defect here."""
@@ -211,6 +253,7 @@ class RingEngine:
     def _carry_out(self, effects: list[Effect], now: float) -> None:
         core = self.core
         self._changed = True
+        self._committed = False
         for effect in effects:
             match effect:
                 case Token() | Call911():
@@ -219,6 +262,8 @@ class RingEngine:
                     self._start(kind, now)
                 case ev.Eats():
                     self._passed_on()
+                    self._told.arrived()
+                    self._taken = self._doubts = False
                     self._has_token = True
                     self._lost = False
                     self._starved = 0
@@ -230,6 +275,7 @@ class RingEngine:
                     )
                 case ev.Committed(at, nodelist):
                     self._view = max(self._view, at)
+                    self._committed = True
                     self._reports.append(Committed(at, nodelist))
         if core.last_token.nodelist is not self._nodelist:
             self._nodelist = core.last_token.nodelist
@@ -257,7 +303,8 @@ class RingEngine:
             self._starved = 0
             self.manager.door.make_secret()
             self._codec.secret = self.manager.door.secret
-        body = self._codec.encode(message, self._mailbox.letters, self._mailbox.reserve)
+        mailbox = self._mailbox
+        body = self._codec.encode(message, mailbox.letters, mailbox.reserve, self._on_token)
         try:
             self.manager.send(to, message, body, now)
         except ValueError as problem:  # more members died unsettled than admission allows for
@@ -273,6 +320,8 @@ class RingEngine:
         self._timer = kind
         if kind == "eating":
             pause = config.eating if self._rests() else 0.0
+            if self.core.new_nodes or self._leaves:
+                pause = min(pause, _STALL)
         elif kind == "hungry":
             pause = config.hungry + (len(self.core.last_token.nodelist) - 1) * config.eating
         else:
@@ -287,17 +336,47 @@ class RingEngine:
         Joining and leaving wait for the rest: without a majority they would wait in a busy loop.
         """
         token = self.core.last_token
-        if self._mailbox.waiting or self._closes:
+        if len(token.nodelist) == 1 and self._mailbox.reserve.size:
+            return True  # what is to be said does not fit, and nobody takes mail off the token
+        if self._mailbox.waiting or self._closes or self.core.awaited:
             return False
         if len(token.nodelist) == 1:
             return True
         more = self._mailbox.reserve.member in token.nodelist
-        return not token.mail and not more and self.core.view_state == "agreement"
+        settled = self.core.view_state == "agreement" and not self._committed
+        return settled and not token.mail and not more
 
     def _hurry(self, now: float) -> None:
         """Let a token that rests here go on: it has something to do now."""
         if self._timer == "eating":
             self._due = min(self._due, now)
+
+    def late(self, now: float) -> bool:
+        """Whether this member has stood still for so long that the others may have given it up."""
+        return now - self._seen > _GAP * self.config.give_up
+
+    def _minds_gap(self, now: float) -> bool:
+        """Notice a gap; what was granted before it stays, and nothing else is."""
+        late, self._seen = self.late(now), now
+        core = self.core
+        if not late or core.up != "up" or self._stopped:
+            return late
+        self.counters["gaps"] += 1
+        if self._taken:
+            self._doubts = True
+            self._ask_for_news(now)
+        elif core.last_token.nodelist != (core.me,) or core.view_state != "agreement":
+            self._handle(ev.Gap(), now)
+            self._hurry(now)
+        return late
+
+    def _ask_for_news(self, now: float) -> None:
+        """While the token is kept here, ask the others whether they have a newer one."""
+        self._hello_due = now + self.config.give_up
+        for member in self.core.last_token.nodelist:
+            place = self.manager.peers.endpoint_of(member)
+            if place is not None and member != self.address:
+                self.manager.hello(place)
 
     def _kept_here(self) -> bool:
         """Whether the token stays until the application releases it."""
@@ -311,10 +390,15 @@ class RingEngine:
         self._due = NEVER
         if self._timer == "eating":
             if self._mailbox.pack(core.said + core.outbox + 1, core.last_token.nodelist):
+                self._told.used = True
                 self._handle(ev.Multicast(), now)
             elif self._leaves and not core.leaving and not self._mailbox.waiting:
                 self._handle(ev.Leave(), now)
+            self._on_token = self._told.on_token(
+                core.awaited, core.last_token.nodelist, wants=self._needs_token()
+            )
             self._handle(ev.EatingTimeout(), now)
+            self._on_token = ()
             self._mailbox.keep(core.last_token.mail)
         elif self._timer == "hungry":
             self._handle(ev.HungryTimeout(), now)

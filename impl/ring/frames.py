@@ -29,7 +29,7 @@ from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .door import SECRET
 
-VERSION = 3
+VERSION = 4
 MAGIC = b"RN"
 WINDOW = 63
 """The number of message numbers of one sender that are remembered to detect duplicates."""
@@ -47,9 +47,9 @@ REASONS = (
 )
 """Why a frame cannot be read."""
 
-MESSAGE, ACK, GONE, HELLO, HERE, REFUSED = range(1, 7)
+MESSAGE, ACK, GONE, HELLO, HERE, REFUSED, WANTED = range(1, 8)
 """Kinds: a message; what has arrived; "that life of mine is over"; "are you a member?"; "I am";
-"you may not join"."""
+"you may not join"; "I want the token"."""
 NOT_ADMITTED, NAME_TAKEN = 1, 2
 """Reasons of REFUSED; with `NAME_TAKEN` the number is the incarnation that has the name."""
 _COOKIE = struct.Struct(">Q")
@@ -150,7 +150,7 @@ class Frames:
         if stop > size:
             raise WireError("malformed", f"an envelope of {envelope} bytes in {size}")
         source, to = self._envelope(datagram[PREFIX.size : stop])
-        if not MESSAGE <= kind <= REFUSED:
+        if not MESSAGE <= kind <= WANTED:
             raise WireError("malformed", f"kind {kind}")
         if (to is None) != (kind in (HELLO, HERE)):
             raise WireError("malformed", f"kind {kind} to {to}")

@@ -8,8 +8,10 @@ application wants; after each input it asks, in this order, what is to be writte
     node = RingNode(me, config, founders=[(me, here), (other, there)])
     node.start(now)
 
-A token with nothing to do rests `eating` seconds; one with mail, or of a view that is not settled,
-goes on at once. While the application has the lock it stays.
+A token with nothing to do rests, for `eating` seconds at most and until somebody wants it
+(`wants.py`); one with mail, or of a view that is not settled, goes on at once. While the
+application has the lock it stays, and then rests unless another member wants it: so one visit
+serves several of this member's tasks.
 """
 
 from __future__ import annotations
@@ -24,8 +26,10 @@ from raincheck.impl.stack.timers import NEVER
 
 from .engine import RingEngine
 from .reports import NameTaken, NotAdmitted, RingReport, StateChanged
-from .transport_peers import Acknowledged, Arrived, Found, Refused, Replaced, Undelivered
+from .transport_peers import Acknowledged, Arrived, Found, Refused, Replaced, Undelivered, Wants
 from .waits import waits_of
+
+_BEAT = 0.25  # of give_up: the longest time between two inputs
 
 
 class RingNode(RingEngine):
@@ -35,6 +39,7 @@ class RingNode(RingEngine):
 
     def start(self, now: float) -> None:
         """Found the ring, look for it, or come back to it."""
+        self._seen = now
         if self.core.up == "down":
             if not self.core.last_token.nodelist:
                 self._say_hello()  # for the cookies that its requests need
@@ -46,14 +51,18 @@ class RingNode(RingEngine):
         self._settle(now)
 
     def receive(self, datagrams: Iterable[tuple[bytes, Endpoint]], now: float) -> None:
-        """Handle datagrams."""
+        """Handle datagrams; after a gap, what is overdue before them."""
+        if self._minds_gap(now):
+            self.manager.tick(now)
+            self._settle(now)
         receive = self.manager.receive
         for data, source in datagrams:
             receive(data, source, now)
         self._settle(now)
 
     def handle_timer(self, now: float) -> None:
-        """Handle the timers that are due; no effect if none is."""
+        """Handle the timers that are due, and notice gaps; no effect if there is none."""
+        self._minds_gap(now)
         if self._hello_due <= now:
             if self.core.up == "new":
                 self._look_for_members(now)
@@ -72,11 +81,22 @@ class RingNode(RingEngine):
             raise NotMember(f"{self.address} leaves the ring, or has left it")
         self._mailbox.put(payload)
         self._hurry(now)
+        self._tell_wants()
 
     def want_token(self, now: float) -> None:
-        """Keep the token once it can be locked, until `release`; see `granted`."""
+        """Keep the token once it can be locked, until `release`; see `granted` and `grant`."""
+        self._minds_gap(now)
         self._wants = True
         self._settle(now)
+
+    def grant(self, now: float) -> tuple[Epoch, int] | None:
+        """Take the lock if it is granted, and return the token's number; None if it is not.
+
+        After a gap it is not, before the ring has been heard again: settle then.
+        """
+        self._minds_gap(now)
+        self._taken = self.granted is not None
+        return self.granted
 
     def hold(self, now: float) -> None:
         """Keep the token when it is here next, locked or not, until `release`."""
@@ -84,15 +104,24 @@ class RingNode(RingEngine):
         self._settle(now)
 
     def release(self, now: float) -> None:
-        """End `want_token` and `hold`: a token that is here goes on at once."""
+        """End `want_token` and `hold`: a token that is here goes on when its rest is over, or now
+        if another member wants it.
+        """
+        if self.granted is not None:
+            self._told.used = True
+        self._taken = False
+        if self._doubts:
+            self._doubts = False
+            self._handle(ev.Gap(), now)
         self._wants = self._holds = False
-        self._hurry(now)
+        if not self._rests():
+            self._hurry(now)
         self._settle(now)
 
     def leave(self, now: float) -> None:
         """Leave the ring once all that was multicast is on the token; then `Left` is reported."""
         if not self._leaves and self.core.up == "up":
-            self._leaves = True
+            self._leaves = self._told.calls = True
             self._wants = self._holds = False
             self._hurry(now)
         elif self.core.up == "new":
@@ -127,7 +156,9 @@ class RingNode(RingEngine):
 
     def deadline(self) -> float | None:
         """Return when `handle_timer` is to be called; None for never."""
-        due = min(self.manager.deadline(), self._hello_due)
+        # Without a beat a gap would not be noticed.
+        beat = NEVER if self._stopped else self._seen + _BEAT * self.config.give_up
+        due = min(self.manager.deadline(), self._hello_due, beat)
         if not self._kept_here():
             due = min(due, self._due)
         return None if due == NEVER else due
@@ -223,6 +254,7 @@ class RingNode(RingEngine):
         if self._kept_here() != self._kept:
             self._kept = not self._kept
             self._hello_due = now + self.config.give_up if self._kept else NEVER
+        self._tell_wants()
         state = (core.view_state, core.token_state == "starving")
         if state != self._reported:
             self._reported = state
@@ -252,6 +284,8 @@ class RingNode(RingEngine):
                     self._replaced(notice)
                 elif isinstance(notice, Refused):
                     self._refused(notice)
+                elif isinstance(notice, Wants):
+                    self._hear_wants((notice.member,), now)
                 else:
                     self._found(notice, now)
             while self._looped:
@@ -269,14 +303,6 @@ class RingNode(RingEngine):
         else:
             self._hello_due = now + self.config.hello
             self._say_hello()
-
-    def _ask_for_news(self, now: float) -> None:
-        """While the token is kept here, ask the others whether they have a newer one."""
-        self._hello_due = now + self.config.give_up
-        for member in self.core.last_token.nodelist:
-            place = self.manager.peers.endpoint_of(member)
-            if place is not None and member != self.address:
-                self.manager.hello(place)
 
     def _replaced(self, notice: Replaced) -> None:
         """Handle a name conflict: of two processes with one name the later one keeps it."""

@@ -34,6 +34,7 @@ from .frames import (
     MESSAGE,
     NAME_TAKEN,
     REFUSED,
+    WANTED,
     WINDOW,
     Frame,
     Frames,
@@ -52,6 +53,7 @@ from .transport_peers import (
     Replaced,
     Sent,
     Undelivered,
+    Wants,
 )
 
 MAX_UNDER_WAY = 32
@@ -141,6 +143,13 @@ class TransportManager(Generic[M, B]):
         question = self.door.question(endpoint)
         self._outgoing.append((self._frames.make(HELLO, self.me, None, 0, question), endpoint))
 
+    def want(self, to: Address) -> None:
+        """Tell a peer that this member wants the token; nobody acknowledges it."""
+        peer = self.peers.by_name.get(to.node)
+        if peer is not None and peer.address == to:
+            self.counters["told_wanted"] += 1
+            self._transmit(self._frames.make(WANTED, self.me, to), peer)
+
     def _transmit(self, frame: bytes, peer: Peer[M]) -> None:
         if peer.endpoint is None:
             self.counters["no_endpoint"] += 1
@@ -181,7 +190,7 @@ class TransportManager(Generic[M, B]):
             self._answer(frame, endpoint, now)
 
     def _answer(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
-        """Handle ACK, GONE or REFUSED: of a peer, from where it is."""
+        """Handle ACK, GONE, REFUSED or WANTED: of a peer, from where it is."""
         sender, kind = frame.source, frame.kind
         peer = self.peers.by_name.get(sender.node)
         if peer is None or peer.endpoint != endpoint:
@@ -204,6 +213,9 @@ class TransportManager(Generic[M, B]):
                 taken = frame.mask == NAME_TAKEN
                 taker = Address(self.me.node, frame.number) if taken else None
                 self._notices.append(Refused(sender, endpoint, taker))
+            elif kind == WANTED and not peer.guest:
+                self.counters["heard_wanted"] += 1
+                self._notices.append(Wants(sender))
 
     def _greeted(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         """Handle HELLO or HERE, also of another process with this member's name."""

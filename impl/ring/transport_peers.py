@@ -64,7 +64,15 @@ class Replaced(NamedTuple):
     by: Address
 
 
-Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Refused | Replaced
+class Wants(NamedTuple):
+    """A peer says that it wants the token."""
+
+    member: Address
+
+
+Notice: TypeAlias = (
+    Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Refused | Replaced | Wants
+)
 """The Transport Manager's notices to its user, in order."""
 
 

@@ -82,21 +82,30 @@ class RaincoreCodec:
     # ------------------------------------------------------------------ encoding
 
     def encode(
-        self, message: Message, letters: Letters | None = None, reserve: Reserve = NO_RESERVE
+        self,
+        message: Message,
+        letters: Letters | None = None,
+        reserve: Reserve = NO_RESERVE,
+        wants: Nodelist = (),
     ) -> bytes:
-        """Return the body; `letters` has the batches that a token's mail names."""
+        """Return the body; `letters` has the batches that a token's mail names, `wants` members of
+        its list.
+        """
         if isinstance(message, Token):
-            return self._encode_token(message, letters or {}, reserve)
+            return self._encode_token(message, letters or {}, reserve, wants)
         return _SIZE.pack(len(fields := self._encode(self._call(message)))) + fields
 
-    def _encode_token(self, token: Token, letters: Letters, reserve: Reserve) -> bytes:
+    def _encode_token(
+        self, token: Token, letters: Letters, reserve: Reserve, wants: Nodelist
+    ) -> bytes:
+        beside = (reserve, wants, self.secret)
         carried = [letters[mail.origin, mail.k] for mail in token.mail]
         try:
             # Members that were not on the last token are rare.
             if token.nodelist != self._nodelist or self._at_version != self._version():
                 raise KeyError
             roster, at = self._made, self._at
-            fields = self._encode(self._fields(token, carried, reserve, roster, at, self.secret))
+            fields = self._encode(self._fields(token, carried, beside, roster, at))
         except KeyError:
             self._nodelist, self._at_version = token.nodelist, self._version()
             self._made, self._at = self._roster(
@@ -110,7 +119,7 @@ class RaincoreCodec:
                 (token.epoch.by, reserve.member),
             )
             roster, at = self._made, self._at
-            fields = self._encode(self._fields(token, carried, reserve, roster, at, self.secret))
+            fields = self._encode(self._fields(token, carried, beside, roster, at))
         self.token_size = len(fields)
         if not carried:
             return _SIZE.pack(len(fields)) + fields
@@ -120,12 +129,12 @@ class RaincoreCodec:
     def _fields(
         token: Token,
         carried: list[Letter],
-        reserve: Reserve,
+        beside: tuple[Reserve, Nodelist, bytes],
         roster: Raw,
         at: Mapping[Address, int],
-        secret: bytes,
     ) -> TokenBody:
         """Return the token with roster places for members; raises KeyError for an unknown one."""
+        reserve, wants, secret = beside
         place = at.__getitem__
         nodelist = tuple(map(place, token.nodelist))
         settled, before = token.settled.nodelist, token.before.nodelist
@@ -153,6 +162,7 @@ class RaincoreCodec:
             token.top,
             (at[reserve.member] + 1, reserve.size),
             secret,
+            tuple(map(place, wants)),
         )  # fmt: skip
 
     def _call(self, call: Call911) -> CallBody:
@@ -257,7 +267,8 @@ class RaincoreCodec:
         )
         who, size = fields.reserve
         reserve = Reserve(members[who - 1], size) if who else NO_RESERVE
-        return Body(token, named, letters, reserve, fields.secret)
+        wants = _list_of(fields.wants, members)
+        return Body(token, named, letters, reserve, fields.secret, wants)
 
 
 def _read_mail(

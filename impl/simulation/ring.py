@@ -268,8 +268,8 @@ class RingSimulator(Network, VirtualTime):
             node.release(self.now)
         elif held is None and member.locks:
             node.want_token(self.now)
-            if node.granted is not None:
-                epoch, seq = node.granted
+            if (granted := node.grant(self.now)) is not None:
+                epoch, seq = granted
                 self._holding[member.name] = epoch, seq, self.now
                 self.after(member.locks.pop(0), lambda: self._release(member, node))
 

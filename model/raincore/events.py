@@ -164,12 +164,22 @@ class StarvingTimeout(NamedTuple):
     """Event 8: the starving timer fires."""
 
 
+class Gap(NamedTuple):
+    """The member goes on, and knows that it has stood still for a while."""
+
+
 class TokenDelivered(NamedTuple):
     """The Transport Manager knows that a leaver's last token has arrived."""
 
 
 class Multicast(NamedTuple):
     """The application multicasts a message."""
+
+
+class Wanted(NamedTuple):
+    """The member hears that another one of its list wants the token."""
+
+    by: Address
 
 
 class Leave(NamedTuple):
@@ -199,8 +209,10 @@ INPUTS: Mapping[str, type] = {
         EatingTimeout,
         HungryTimeout,
         StarvingTimeout,
+        Gap,
         TokenDelivered,
         Multicast,
+        Wanted,
         Leave,
         Crash,
         Recover,

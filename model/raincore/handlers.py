@@ -17,7 +17,7 @@ from . import events as ev
 from .calls import hungry_timeout, receive911, starve, starving_timeout, undelivered911
 from .events import NOTHING, ZERO, Nodelist, Settled, Token
 from .holder import eating_timeout, receive_token, token_delivered, token_undelivered
-from .local import SEED, Answer, Local, Rules, knows, running
+from .local import SEED, Answer, Local, Rules, in_chaos, knows, running
 
 __all__ = ["HANDLERS", "INPUTS", "SEED", "Answer", "Local", "Rules", "first_token"]
 
@@ -76,6 +76,30 @@ def multicast(_rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
     return refused or Accepted(me._replace(outbox=me.outbox + 1))
 
 
+def gap(rules: Rules, me: Local, _event: ev.Gap) -> Answer:
+    """F19: after a pause the member trusts neither a token that it has nor the next one."""
+    if refused := refusal(running(me)):
+        return refused
+    if rules.minds_gaps and me.token_state == "hungry" and me.me in me.last_token.nodelist:
+        return starve(rules, me, "ask")
+    return Accepted(in_chaos(me) if rules.minds_gaps and me.token_state == "eating" else me)
+
+
+def wanted(_rules: Rules, me: Local, event: ev.Wanted) -> Answer:
+    """Another member wants the token: until it goes on, it need not rest here."""
+    others = frozenset(me.last_token.nodelist) - {me.me}
+    listed = event.by in others
+    refused = refusal(
+        running(me),
+        (
+            listed,
+            "m \\in Range(lastToken[n].nodelist) \\ {n}",
+            {"nodelist": me.last_token.nodelist},
+        ),
+    )
+    return refused or Accepted(me._replace(awaited=me.awaited | {event.by}))
+
+
 def leave(_rules: Rules, me: Local, _event: ev.Leave) -> Answer:
     """The application leaves; the member goes once it has the token."""
     refused = refusal(running(me), _stays(me))
@@ -101,7 +125,7 @@ def recover(rules: Rules, me: Local, _event: ev.Recover) -> Answer:
             {"contacts": me.contacts},
         ),
     )
-    return refused or starve(rules, me._replace(up="up", leaving=False), "ask")
+    return refused or starve(rules, me._replace(up="up", leaving=False, awaited=frozenset()), "ask")
 
 
 def forget(_rules: Rules, me: Local, _event: ev.Forget) -> Answer:
@@ -119,8 +143,10 @@ HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "EatingTimeout": eating_timeout,
     "HungryTimeout": hungry_timeout,
     "StarvingTimeout": starving_timeout,
+    "Gap": gap,
     "TokenDelivered": token_delivered,
     "Multicast": multicast,
+    "Wanted": wanted,
     "Leave": leave,
     "Crash": crash,
     "Recover": recover,

@@ -125,6 +125,8 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
     )
     if refused:
         return refused
+    if me.awaited:
+        me = me._replace(awaited=frozenset())
     ring = me.last_token.nodelist
     nodelist, leaves, may = _wanted_list(rules, me)
     if may and me.new_nodes:

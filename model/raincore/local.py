@@ -27,6 +27,7 @@ class Rules:
     one_founder: bool = True
     incarnations: bool = True
     seen_by_all: bool = True
+    minds_gaps: bool = True
     from_members: bool = True
 
 
@@ -58,6 +59,7 @@ class Local(NamedTuple):
     said: int = 0
     delivered: tuple[tuple[Address, int], ...] = ()
     last_ordinal: int = 0
+    awaited: frozenset[Address] = frozenset()
 
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused

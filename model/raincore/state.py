@@ -31,6 +31,7 @@ class Spent(NamedTuple):
     early: int = 0
     forged: int = 0
     altered: int = 0
+    pauses: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Constants:
     senders: frozenset[str] = frozenset()
     max_messages: int = 0
     leavers: frozenset[str] = frozenset()
+    wanting: frozenset[str] = frozenset()
+    rests_end: bool = True
     count_rounds: bool = False
     keep_fences: bool = False
 
@@ -111,6 +114,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "said": per_node(me.said for me in nodes),
         "delivered": per_node(tuple((o.node, k) for o, k in me.delivered) for me in nodes),
         "lastOrdinal": per_node(me.last_ordinal for me in nodes),
+        "awaited": per_node(frozenset(_list(me.awaited)) for me in nodes),
         "network": frozenset(_message(ranks, m) for m in state.network),
         "reports": frozenset(_message(ranks, m) for m in state.reports),
         "side": per_node(state.side),

@@ -24,7 +24,7 @@ from .lists import restricted
 from .local import Local, Rules
 from .promises import invariants
 from .state import Constants, State, constants_of, variables
-from .waits import arrives, coming, helped, of
+from .waits import arrives, coming, helped, idle, of
 
 
 def machine(values: Mapping[str, Value]) -> RaincoreSystem:
@@ -99,11 +99,11 @@ class RaincoreSystem(Composed[State, Local]):
 
     def _member_moves(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
-        if me.up != "up":
+        if me.up != "up" or self._asleep(state, i):
             return
-        if me.token_state == "eating" and (
-            me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
-        ):
+        goes = c.rests_end or not idle(me)
+        numbers = me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
+        if me.token_state == "eating" and goes and numbers:
             for move in self.act(state, name, ev.EatingTimeout()):
                 shaken = self.local(move.target, name).last_token.nodelist != me.last_token.nodelist
                 yield move._replace(target=_disturbed(move.target)) if shaken else move
@@ -120,6 +120,10 @@ class RaincoreSystem(Composed[State, Local]):
             yield from self.act(state, name, ev.TokenDelivered())
         if name in c.senders and me.outbox + me.said < c.max_messages:
             yield from self.act(state, name, ev.Multicast())
+        for other in state.locals:
+            waits = other.me.node in c.wanting and other.outbox > 0
+            if waits and other.me not in me.awaited:
+                yield from self.act(state, name, ev.Wanted(other.me), (name, other.me.node))
         if name in c.leavers:
             yield from self.act(state, name, ev.Leave())
 
@@ -134,6 +138,8 @@ class RaincoreSystem(Composed[State, Local]):
 
     def _lives(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
+        if self._asleep(state, i):
+            return
         if me.up == "new":
             founds = not c.formed and name in c.members
             others = restricted(self.founders, {n for n in self.founders if n != me.me})
@@ -179,7 +185,8 @@ class RaincoreSystem(Composed[State, Local]):
             yield move._replace(target=move.target._replace(calm=calm))
 
     def _failure(self, state: State, message: Message) -> Iterator[Move[State]]:
-        if of(state, message.current).up != "up":
+        sender = self.index[message.current.node]
+        if state.locals[sender].up != "up" or self._asleep(state, sender):
             return
         if message in state.reports:
             after = state._replace(reports=state.reports - {message})
@@ -197,8 +204,28 @@ class RaincoreSystem(Composed[State, Local]):
             if all(me.promised.n <= self.constants.max_epoch for me in move.target.locals):
                 yield move
 
-    def _world(self, state: State) -> Iterator[Move[State]]:
+    def _asleep(self, state: State, i: int) -> bool:
+        """Tell whether the member stands still."""
+        return self.constants.most.pauses > 0 and state.side[i] != 0
+
+    def _pauses(self, state: State) -> Iterator[Move[State]]:
+        nobody = tuple(0 for _ in self.nodes)
         if any(state.side):
+            (name,) = (n for n, side in zip(self.nodes, state.side, strict=True) if side)
+            after = _disturbed(state._replace(side=nobody))
+            yield from self._bounded(self.act(after, name, ev.Gap()))
+            return
+        for spent in self._spend(state, "pauses"):
+            for i, me in enumerate(state.locals):
+                if me.up == "up":
+                    name = me.me.node
+                    side = with_(nobody, i, 1)
+                    yield Move("Pause", (name,), spent._replace(side=side))
+
+    def _world(self, state: State) -> Iterator[Move[State]]:
+        if self.constants.most.pauses:
+            yield from self._pauses(state)
+        elif any(state.side):
             healed = state._replace(side=tuple(0 for _ in self.nodes))
             yield Move("Heal", (), _disturbed(healed))
         else:
@@ -218,6 +245,10 @@ class RaincoreSystem(Composed[State, Local]):
             elif not (
                 self.constants.truthful or message.current == message.to or message in state.reports
             ):
+                if self.constants.most.pauses and not self._asleep(
+                    state, self.index[message.to.node]
+                ):
+                    continue
                 for spent in self._spend(state, "false"):
                     yield Move(
                         "FalseReport",

@@ -27,6 +27,12 @@ def connected(state: State, one: Address, other: Address) -> bool:
     return state.side[_index(state, one)] == state.side[_index(state, other)]
 
 
+def idle(me: Local) -> bool:
+    """Tell whether a token may rest here: it has nothing to do, and nobody wants it."""
+    quiet = me.view_state == "agreement" and not me.new_nodes and not me.leaving
+    return quiet and me.outbox == 0 and not me.last_token.mail and not me.awaited
+
+
 def admitted(rules: Rules, state: State, message: Message) -> bool:
     """Tell whether the Transport Manager hands a message up: a member's, or a request to join."""
     if not rules.from_members or of(state, message.current).up != "stranger":

@@ -11,8 +11,7 @@ what the time-outs imply:
     it had the token    hungry + (n - 1) eating: its predecessor, who has the newest copy, starves
     it had it not       (n - 1) eating, at most, until the token is sent to it
     then, both          give_up + give_up_again, as the 911 comes by the dead one twice, with one
-                        `retransmit_after` for each; and (n - 1) eating, for in the third round the
-                        token rests at each member, which has agreed then
+                        `retransmit_after` for each
 
 What the datagrams take is not in the sum: two rounds of the 911, and three of the token.
 
@@ -54,7 +53,7 @@ class Recovery(NamedTuple):
 def bound(members: int, *, holder: bool) -> float:
     """Seconds that the time-outs imply."""
     config = CONFIG
-    rests = 2 * (members - 1) * config.eating
+    rests = (members - 1) * config.eating
     give_ups = config.give_up + config.give_up_again + 2 * config.retransmit_after
     return rests + give_ups + (config.hungry if holder else 0.0)
 

@@ -34,7 +34,7 @@ REPAIRS = tuple(repair.name for repair in fields(Rules))
 AS_WRITTEN = Rules(**dict.fromkeys(REPAIRS, False))
 
 
-def system_of(rules: Rules, *, formed: bool = True) -> RaincoreSystem:
+def system_of(rules: Rules, *, formed: bool = True, pauses: int = 0) -> RaincoreSystem:
     """Four nodes, three of them members, in a world in which everything goes wrong."""
     constants = Constants(
         nodes=("a", "b", "c", "d"),
@@ -45,13 +45,14 @@ def system_of(rules: Rules, *, formed: bool = True) -> RaincoreSystem:
         arrives_after_failure=True,
         patient=False,
         crashers=frozenset("abc"),
-        most=Spent(2, 2, 1, 1, 2, 3),
+        most=Spent(2, 2, 1, 1, 2, 3, pauses=pauses),
         max_attempts=6,
         max_epoch=9,
         max_seq=60,
         senders=frozenset("abcd"),
         max_messages=2,
         leavers=frozenset("bd"),
+        wanting=frozenset("abcd"),
     )
     return RaincoreSystem(constants)
 
@@ -94,11 +95,15 @@ class Beside(RuleBasedStateMachine):
     make: ClassVar[MakeCore | None] = None
     made: ClassVar[Counter[str]] = Counter()
 
-    @initialize(undone=st.sets(st.sampled_from(REPAIRS), max_size=3), formed=st.booleans())
-    def begin(self, undone: set[str], formed: bool) -> None:
+    @initialize(
+        undone=st.sets(st.sampled_from(REPAIRS), max_size=3),
+        formed=st.booleans(),
+        pauses=st.sampled_from((0, 0, 2)),
+    )
+    def begin(self, undone: set[str], formed: bool, pauses: int) -> None:
         """Choose which repairs are undone, and whether the ring is there already."""
         rules = replace(Rules(), **dict.fromkeys(undone, False))
-        self.system = system_of(rules, formed=formed)
+        self.system = system_of(rules, formed=formed, pauses=pauses)
         self.cores = Cores(BINDING, self.system, type(self).make)
         (self.state,) = self.system.initial()
         self.cores.begin(self.state)

@@ -273,6 +273,7 @@ WITHOUT_EFFECT: dict[Settings, dict[str, list[dict[str, Any]]]] = {
     },
     RING: {
         "sync": [{"sync": True}],
+        "recovery": [{"recovery": "fast", "config": RING_TIMES(hungry=3.0)}],
         "encrypt": [{"encrypt": False, "key": []}],
         "found": [{"found": True}],
         "join": [{"join": ["10.0.0.1:7000"], "members": ["a@10.0.0.1:7000"], "name": "a"}],

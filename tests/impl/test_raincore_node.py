@@ -33,7 +33,7 @@ def formed(*names, **settings):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"hungry": 0.02}, r"hungry \(0.02\) must be above eating \(0.02\)"),
+        ({"hungry": 0.05}, r"hungry \(0.05\) must be above eating \(0.05\)"),
         ({"give_up": 2.0}, r"give_up \(2.0\) must be below hungry \(2.0\)"),
         ({"give_up_again": 0.9}, r"give_up_again \(0.9\) must be at most give_up \(0.8\)"),
         ({"retransmit_after": 0.3}, r"retransmit_after \(0.3\) must be at most retransmit_max"),
@@ -74,6 +74,7 @@ def test_a_token_with_nothing_to_do_rests_and_one_with_mail_goes_on_at_once():
         ring.run(1.0)
         return (ring.datagrams - before) / 2
 
+    ring.run(1.0)  # a member that commits a view lets the token go on at once
     assert 8 <= passes() <= 10
     ring.multicast("a", [b"x"])
     assert 8 <= passes() <= 15

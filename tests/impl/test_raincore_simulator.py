@@ -268,7 +268,7 @@ def test_the_same_seed_gives_the_same_run_and_another_gives_another():
 def test_loss_doubling_and_delay_really_happen():
     ring = RingSimulator(1, link=BAD)
     ring.found("a", "b", "c")
-    ring.run(5.0)
+    ring.run(20.0)
     counted = sum((member.node.counters for member in ring.up), Counter())
 
     assert counted["retransmitted"] > 20

@@ -500,6 +500,7 @@ def test_leaving_twice_is_leaving_once_and_the_last_one_may_leave_too() -> None:
 def test_who_cannot_leave_in_time_says_whom_it_waits_for() -> None:
     async def body() -> None:
         async with founded("ab") as (a, b):
+            await until(b, lambda: b.token_state == "hungry")
             cut_off(b)
             waiting = asyncio.create_task(b.token().__aenter__())
             reading = asyncio.ensure_future(anext(b))

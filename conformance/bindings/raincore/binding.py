@@ -41,6 +41,7 @@ _SHAPES = {
     "outbox": int,
     "said": int,
     "last_ordinal": int,
+    "awaited": frozenset[Address],
 }
 
 

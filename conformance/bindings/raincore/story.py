@@ -18,7 +18,7 @@ __all__ = ["absent", "members", "tell", "witness"]
 _MARKS: Final = {"Crash": "crash", "Forget": "leave", "Recover": "join", "Initialise": "join"}
 _ARRIVALS: Final = frozenset({"ReceiveToken", "Receive911"})
 _FAILURES: Final = frozenset({"TokenUndelivered", "Undelivered911"})
-_NOBODYS: Final = frozenset({"Split", "Heal", "Lose", "FalseReport", "Forge", "Corrupt"})
+_NOBODYS: Final = frozenset({"Split", "Heal", "Pause", "Lose", "FalseReport", "Forge", "Corrupt"})
 
 
 def members(states: list[State]) -> tuple[str, ...]:

@@ -186,6 +186,18 @@ class Words:
         """The application's wish."""
         return f"{n}'s application multicasts: {n}{after['said'][n] + after['outbox'][n]} waits"
 
+    def on_Wanted(self, n: str, _taken: Any, before: State, after: State) -> str:
+        """Another one's wish."""
+        (new,) = after["awaited"][n] - before["awaited"][n] or {"somebody"}
+        return f"{n} hears that {new} wants the token"
+
+    def on_Gap(self, n: str, _taken: Any, before: State, after: State) -> str:
+        """It goes on."""
+        text = f"{n}, which stood still, goes on"
+        if before["attempt"][n] != after["attempt"][n]:
+            return f"{text}: it is starving and sends a 911"
+        return f"{text}, {self._state(n, before, after)}"
+
     def on_Leave(self, n: str, _taken: Any, _before: State, _after: State) -> str:
         """The application's wish."""
         return f"{n} wants to leave"
@@ -211,6 +223,8 @@ class Words:
             one = [node for node, side in after["side"].items() if side]
             rest = [node for node in self.names if node not in one]
             return f"{list_name(one)} and {list_name(rest)} are cut off from each other"
+        if action == "Pause":
+            return f"{next(node for node, side in after['side'].items() if side)} stands still"
         if action == "Heal":
             return "all can reach each other again"
         if taken is None:

@@ -220,6 +220,13 @@ def _claims(basis: Basis) -> tuple[Transition, ...]:
                 "claiming": put(s.claiming, n, False),
             },
         ),
+        Transition(
+            "Gap",
+            "",
+            (_N,),
+            lambda s, n: And(Not(s.down(n)), s.eating(n)),
+            lambda s, n: {"sure": put(s.sure, n, False)},
+        ),
     )
 
 

@@ -119,7 +119,8 @@ class Run:
 
     def _is_calm(self) -> bool:
         c = self.system.constants
-        disturbed = c.most.recoveries or c.most.splits or c.most.false or c.most.forgets
+        most = c.most
+        disturbed = most.recoveries or most.splits or most.false or most.forgets or most.pauses
         return c.formed and c.truthful and not disturbed and not c.leavers
 
     def _settled(self, settled: Settled) -> tuple[int, frozenset[int]]:
@@ -195,6 +196,10 @@ class Run:
                 yield move.action, (n,)
             case "HungryTimeout" | "StarvingTimeout":
                 yield "HungryTimeout", (n,)
+            case "Gap" if then.attempt != me.attempt:
+                yield "HungryTimeout", (n,)
+            case "Gap" if me.token_state == "eating":
+                yield "Gap", (n,)
             case "TokenUndelivered" if then.phase == "claim" != me.phase:
                 yield "HungryTimeout", (n,)
                 yield "Receive911: asks to claim", (n, self.epoch(then.wanted))

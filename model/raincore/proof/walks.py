@@ -26,6 +26,7 @@ INSTANCES: Final = {
     "early": replace(_QUIET, patient=False, most=Spent(early=3)),
     "false": replace(_QUIET, truthful=False, arrives_after_failure=True, most=Spent(false=2)),
     "split": replace(_QUIET, most=Spent(splits=2)),
+    "pause": replace(_QUIET, most=Spent(pauses=5)),
     "leave": replace(_QUIET, leavers=frozenset("bc")),
     "start": replace(_QUIET, formed=False),
     "join": replace(_QUIET, nodes=(*_ABC, "d")),
@@ -63,7 +64,7 @@ DAMAGED: Final = (
 )
 """Where the states are damaged of which the theorems are asked."""
 
-_RARE: Final = ("Crash", "Split", "FalseReport", "HungryTimeout", "Leave", "Lose", "Heal")
+_RARE: Final = ("Crash", "Split", "FalseReport", "HungryTimeout", "Leave", "Lose", "Heal", "Pause")
 
 
 def walk(
