@@ -9,7 +9,7 @@
 (* wants, and posts the difference. It has read all posts that there are,  *)
 (* so it knows at once what comes of its own.                              *)
 (*                                                                         *)
-(* Rules, cited below as K1 to K9:                                         *)
+(* Rules, cited below as K1 to K8:                                         *)
 (*   K1  The table changes by posts only. A post is written when the token *)
 (*       is there, and is the last on it.                                  *)
 (*   K2  Who makes the token anew posts first that an epoch begins, and    *)
@@ -24,9 +24,8 @@
 (*       is laid down. Who has none therefore holds nothing.               *)
 (*   K6  Requests of one's own from an earlier process are taken back.     *)
 (*   K7  Requests of members that are not on the list are taken back by    *)
-(*       whoever is sure of the list.                                      *)
-(*   K8  A lock is told to the application only by who is sure of the list. *)
-(*   K9  A fence is the epoch and the place of the post that gave the lock. *)
+(*       whoever has the token.                                            *)
+(*   K8  A fence is the epoch and the place of the post that gave the lock. *)
 (*                                                                         *)
 (* The ring is what docs/ring.md promises of it: an order of posts in each *)
 (* epoch; a new epoch goes on from a copy of the token, the newest that a  *)
@@ -53,8 +52,7 @@ CONSTANTS
     Sessions,          \* K6: requests are told apart by the process; FALSE: by the member
     EndsEarlier,       \* K6
     EndsGone,          \* K7
-    SureTells,         \* K8
-    EpochInFence       \* K9; FALSE: only the place
+    EpochInFence       \* K8; FALSE: only the place
 
 VARIABLES
     \* The ring.
@@ -91,6 +89,7 @@ Rank(n) == CHOOSE i \in DOMAIN Ranking : Ranking[i] = n
 NoEpoch == <<>>
 First   == <<1, Ranking[1]>>
 NoFence == <<>>
+Nobody  == ""         \* where a lost token is
 
 \* The member that comes after n among these.
 After(n, members) ==
@@ -176,9 +175,9 @@ Mine(m, w) ==
     {r \in Range(m.table) : /\ r.member = m.me /\ r.session = Shown(m.session)
                             /\ r.request = w.request}
 
-\* What m holds by its table, if it may say so (K8).
-Holds(m, sure) ==
-    IF m.base # m.epoch \/ (SureTells /\ ~sure) THEN {}
+\* What m holds by its table.
+Holds(m) ==
+    IF m.base # m.epoch THEN {}
     ELSE {[request |-> r.request, name |-> r.name, mode |-> r.mode, fence |-> r.fence] :
               r \in {x \in UNION {Mine(m, w) : w \in Range(m.wishes)} : x.fence # NoFence}}
 
@@ -188,18 +187,18 @@ Lost(m) ==
     ELSE {h \in m.held : ~\E r \in Mine(m, h) : r.fence = h.fence}
 
 \* m tells its application.
-Told(m, sure) ==
+Told(m) ==
     LET lost  == Lost(m)
         ends  == {h.request : h \in lost}
         wanted(w) == w.request \notin ends
         left  == [m EXCEPT !.wishes = SelectSeq(@, wanted), !.held = @ \ lost]
-    IN  [left EXCEPT !.held = @ \cup Holds(left, sure)]
+    IN  [left EXCEPT !.held = @ \cup Holds(left)]
 
 -----------------------------------------------------------------------------
 (* The handlers *)
 
 \* The token of epoch e comes to m with this news.
-Arrived(m, e, news, sure) ==
+Arrived(m, e, news) ==
     LET makes == e[2] = m.me /\ e # m.epoch
         here  == [m EXCEPT !.epoch = e, !.begun = IF makes THEN m.epoch ELSE @,
                            !.askers = IF e # m.epoch THEN {} ELSE @]
@@ -208,10 +207,10 @@ Arrived(m, e, news, sure) ==
         now   == IF ~Chained /\ read.base # NoEpoch THEN [read EXCEPT !.base = e]
                  ELSE IF is THEN read
                  ELSE [read EXCEPT !.base = NoEpoch, !.table = <<>>]
-    IN  Told(now, sure)
+    IN  Told(now)
 
 \* What m posts, as the last on the token.
-Post(m, place, members, sure) ==
+Post(m, place, members) ==
     LET begins == m.begun # NoEpoch
         good   == m.base = m.epoch \/ (begins /\ m.base = m.begun)
         others == members \ {m.me}
@@ -221,7 +220,7 @@ Post(m, place, members, sure) ==
                   /\ IF r.session = Shown(m.session)
                      THEN \A w \in Range(m.wishes) : w.request # r.request
                      ELSE EndsEarlier
-        gone(r) == EndsGone /\ sure /\ r.member \notin members
+        gone(r) == EndsGone /\ r.member \notin members
         new(w) == Mine(m, w) = {}
         wants  == SelectSeq(m.wishes, new)
     IN  [by |-> m.me, epoch |-> m.epoch, place |-> place,
@@ -243,9 +242,9 @@ Says(post) ==
     \/ post.ended # {} \/ post.wanted # <<>>
 
 \* m lets the token go, with its post.
-Departed(m, post, sure) ==
+Departed(m, post) ==
     LET read == IF Says(post) THEN Read(m, post) ELSE m
-    IN  Told([read EXCEPT !.begun = NoEpoch], sure)
+    IN  Told([read EXCEPT !.begun = NoEpoch])
 
 -----------------------------------------------------------------------------
 (* The ring *)
@@ -254,7 +253,7 @@ Newest == Len(posts)
 
 Of(t) == posts[t.epoch[1]]
 
-\* Whether the holder of this token is sure of the list: all on it have held it.
+\* Whether all on the list have held this token.
 Sure(t) == t.members \subseteq t.seen
 
 \* What is new to the application is written down, with whether its holder is late.
@@ -273,7 +272,7 @@ Arrive(n) ==
                from == IF n \in t.places THEN last[n] ELSE Len(all)
                here == [t EXCEPT !.arrived = TRUE, !.seen = @ \cup {n}, !.places = @ \cup {n}]
                news == SubSeq(all, from + 1, Len(all))
-           IN  /\ \E m \in {Arrived(Me(n), t.epoch, news, Sure(here))} :
+           IN  /\ \E m \in {Arrived(Me(n), t.epoch, news)} :
                     Become(n, m) /\ Records(n, t, m)
                /\ tokens' = (tokens \ {t}) \cup {here}
                /\ last' = [last EXCEPT ![n] = IF from > Len(all) THEN from ELSE Len(all)]
@@ -286,10 +285,10 @@ Depart(n) ==
     /\ up[n]
     /\ \E t \in tokens :
         /\ t.at = n /\ t.arrived /\ t.epoch = copy[n].epoch
-        /\ \E post \in {Post(Me(n), Len(Of(t)) + 1, t.members, Sure(t))} :
+        /\ \E post \in {Post(Me(n), Len(Of(t)) + 1, t.members)} :
            LET more == IF Says(post) THEN Append(Of(t), post) ELSE Of(t)
                to   == After(n, t.members)
-           IN  /\ \E m \in {Departed(Me(n), post, Sure(t))} :
+           IN  /\ \E m \in {Departed(Me(n), post)} :
                     Become(n, m) /\ Records(n, t, m)
                /\ posts' = [posts EXCEPT ![t.epoch[1]] = more]
                /\ tokens' = (tokens \ {t}) \cup {[t EXCEPT !.at = to, !.arrived = FALSE]}
@@ -328,9 +327,12 @@ Majority(nodes, all) ==
 \* The list of the newest epoch: with its token, lost or not.
 List == LET t == CHOOSE t \in tokens : t.epoch[1] = Newest IN t.members
 
+\* Whether the token may go on, where it is.
+Alive(t) == t.at # Nobody /\ up[t.at]
+
 \* None of these has the token, or will have it.
 Missed(nodes) ==
-    \A t \in tokens : t.epoch[1] = Newest => ~up[t.at] \/ t.at \notin nodes
+    \A t \in tokens : t.epoch[1] = Newest => ~Alive(t) \/ t.at \notin nodes
 
 \* The copy of p is not newer than that of n.
 NotNewer(n, p) ==
@@ -349,7 +351,7 @@ Make(n, agree, kept) ==
     /\ NewestCopy => \A p \in agree : NotNewer(n, p)
     /\ LET new == <<Newest + 1, n>>
        IN  /\ posts' = Append(posts, SubSeq(posts[copy[n].epoch[1]], 1, copy[n].size))
-           /\ tokens' = {t \in tokens : up[t.at] /\ t.at \notin agree}
+           /\ tokens' = {t \in tokens : Alive(t) /\ t.at \notin agree}
                         \cup {[epoch |-> new, at |-> n, arrived |-> FALSE, members |-> agree,
                                seen |-> {}, places |-> agree \cup kept]}
            /\ promised' = [p \in Node |-> IF p \in agree THEN Newest + 1 ELSE promised[p]]
@@ -359,7 +361,7 @@ Make(n, agree, kept) ==
 Join(n) ==
     /\ up[n]
     /\ \E t \in tokens :
-        /\ t.epoch[1] = Newest /\ t.arrived /\ up[t.at]
+        /\ t.epoch[1] = Newest /\ t.arrived /\ Alive(t)
         /\ n \notin t.members
         /\ tokens' = (tokens \ {t})
                      \cup {[t EXCEPT !.members = @ \cup {n}, !.seen = {t.at}]}
@@ -369,14 +371,13 @@ Join(n) ==
 Crash(n) ==
     /\ up[n]
     /\ up' = [up EXCEPT ![n] = FALSE]
+    /\ tokens' = {IF t.at = n /\ t.arrived THEN [t EXCEPT !.at = Nobody] ELSE t : t \in tokens}
     /\ Become(n, Fresh(n, session[n], copy[n].epoch, NoEpoch))
-    /\ UNCHANGED <<promised, copy, last, tokens, posts, given>>
+    /\ UNCHANGED <<promised, copy, last, posts, given>>
 
-\* n is started again, as the same member: the ring remembers its place, and nobody its locks. A token
-\* that was lost with it stays lost.
+\* n is started again, as the same member: the ring remembers its place, and nobody its locks.
 Recover(n) ==
     /\ ~up[n]
-    /\ \A t \in tokens : t.at # n \/ ~t.arrived
     /\ up' = [up EXCEPT ![n] = TRUE]
     /\ Become(n, Fresh(n, session[n] + 1, copy[n].epoch, NoEpoch))
     /\ UNCHANGED <<promised, copy, last, tokens, posts, given>>
@@ -443,12 +444,13 @@ Faithful ==
         LET is == ReadAll(True, SubSeq(posts[base[n][1]], 1, copy[n].size))
         IN  is.base = base[n] /\ is.table = table[n]
 
-\* A request whose application goes on wanting it holds its name in the end.
+\* A request whose application goes on wanting it holds its name in the end. (The first one of a
+\* process: the others are no different.)
 Waits(n, k) ==
     /\ \E w \in Range(wishes[n]) : w.request = k
     /\ ~\E h \in held[n] : h.request = k
 
-Served == \A n \in Node : \A k \in 1 .. 2 : Waits(n, k) ~> ~Waits(n, k)
+Served == \A n \in Node : Waits(n, 1) ~> ~Waits(n, 1)
 
 \* Every member that is up has a good table in the end.
 CatchesUp == <>[](\A n \in Node : up[n] => base[n] # NoEpoch)
@@ -486,7 +488,7 @@ FencesGrowExercise == FenceUniqueExercise
 FaithfulExercise ==
     \E n \in Node : up[n] /\ base[n] # NoEpoch /\ base[n] = copy[n].epoch /\ Len(table[n]) > 0
 
-ServedExercise == \E n \in Node : \E k \in 1 .. 2 : Waits(n, k)
+ServedExercise == \E n \in Node : Waits(n, 1)
 
 CatchesUpExercise == \E n \in Node : up[n] /\ base[n] = NoEpoch
 

@@ -85,7 +85,7 @@ MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 
 CrashersExercise == crashes > 0
 ReturnersExercise == \E n \in Node : session[n] > 1
-LeftOutExercise == \E t \in tokens : t.epoch[1] < Newest /\ up[t.at]
+LeftOutExercise == \E t \in tokens : t.epoch[1] < Newest /\ Alive(t)
 ReadersExercise == \E n \in Readers : \E h \in held[n] : h.mode = "read"
 
 =============================================================================

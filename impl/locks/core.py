@@ -50,7 +50,6 @@ class Repairs:
     sessions: bool = True
     ends_earlier: bool = True
     ends_gone: bool = True
-    sure_tells: bool = True
     epoch_in_fence: bool = True
 
 
@@ -113,7 +112,7 @@ class Locks:
         elif not self.good:
             self.base = None
             self.table = ()
-        return self._tell(sure=event.sure)
+        return self._tell()
 
     def _depart(self, event: Depart) -> list[Effect]:
         """Post what there is to say."""
@@ -121,10 +120,10 @@ class Locks:
             raise NotEnabled("Depart", {"epoch[n] # NoEpoch": self.epoch})
         post = self._post(self.epoch, event)
         if not (post.parent is not None or post.asks or post.lays or post.ended or post.wanted):
-            return self._tell(sure=event.sure)
+            return self._tell()
         self._read(post)
         self.begun = None
-        return [post, *self._tell(sure=event.sure)]
+        return [post, *self._tell()]
 
     def _want(self, event: Want) -> list[Effect]:
         """Ask for the lock when the token is here next."""
@@ -209,7 +208,7 @@ class Locks:
         repairs = self.repairs
 
         def over(line: Request) -> bool:
-            if repairs.ends_gone and event.sure and line.member not in event.members:
+            if repairs.ends_gone and line.member not in event.members:
                 return True
             if line.member != self.me:
                 return False
@@ -226,7 +225,7 @@ class Locks:
             line.request: line for line in self.table if line.member == me and line.session == shown
         }
 
-    def _tell(self, *, sure: bool) -> list[Effect]:
+    def _tell(self) -> list[Effect]:
         if not self.wishes:
             return []
         there = self._own_lines()
@@ -235,8 +234,7 @@ class Locks:
             self.wishes = tuple(wish for wish in self.wishes if wish.request not in lost)
             self.held = frozenset(each for each in self.held if each.request not in lost)
         new: list[Held] = []
-        told = sure or not self.repairs.sure_tells
-        if told and self.base is not None and self.base == self.epoch:
+        if self.base is not None and self.base == self.epoch:
             for wish in self.wishes:
                 line = there.get(wish.request)
                 if line is not None and line.fence is not None:

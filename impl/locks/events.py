@@ -87,11 +87,10 @@ class Lost(NamedTuple):
 
 
 class Arrive(NamedTuple):
-    """The token comes, with posts that are new here; `sure`: all on its list have held it."""
+    """The token comes, with posts that are new here."""
 
     epoch: Epoch
     news: tuple[Post, ...]
-    sure: bool
 
 
 class Depart(NamedTuple):
@@ -99,7 +98,6 @@ class Depart(NamedTuple):
 
     place: int
     members: frozenset[Address]
-    sure: bool
 
 
 class Want(NamedTuple):

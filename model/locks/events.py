@@ -85,7 +85,6 @@ class Arrive(NamedTuple):
 
     epoch: Epoch
     news: tuple[Post, ...]
-    sure: bool
 
 
 class Depart(NamedTuple):
@@ -93,7 +92,6 @@ class Depart(NamedTuple):
 
     place: int
     members: frozenset[str]
-    sure: bool
 
 
 class Want(NamedTuple):

@@ -43,7 +43,6 @@ class Rules:
     sessions: bool = True
     ends_earlier: bool = True
     ends_gone: bool = True
-    sure_tells: bool = True
     epoch_in_fence: bool = True
 
 
@@ -131,9 +130,9 @@ def _mine(rules: Rules, me: Local, request: int) -> list[Request]:
     return [each for each in me.table if ticket(each) == key]
 
 
-def _holds(rules: Rules, me: Local, *, sure: bool) -> frozenset[Held]:
-    """K8: what it holds by its table, if it may say so."""
-    if me.base != me.epoch or me.base is None or (rules.sure_tells and not sure):
+def _holds(rules: Rules, me: Local) -> frozenset[Held]:
+    """Return what it holds by its table."""
+    if me.base != me.epoch or me.base is None:
         return frozenset()
     lines = (each for wish in me.wishes for each in _mine(rules, me, wish.request))
     return frozenset(
@@ -154,13 +153,13 @@ def _lost(rules: Rules, me: Local) -> frozenset[Held]:
     )
 
 
-def _told(rules: Rules, before: Local, me: Local, post: Post | None, *, sure: bool) -> Answer:
+def _told(rules: Rules, before: Local, me: Local, post: Post | None) -> Answer:
     """Tell the application what is lost and what it holds."""
     lost = _lost(rules, me)
     ends = {each.request for each in lost}
     wishes = tuple(wish for wish in me.wishes if wish.request not in ends)
     me = me._replace(wishes=wishes, held=me.held - lost)
-    me = me._replace(held=me.held | _holds(rules, me, sure=sure))
+    me = me._replace(held=me.held | _holds(rules, me))
     outputs: Iterable[Any] = (
         *(() if post is None else (post,)),
         *(Lost(request) for request in sorted(ends)),
@@ -184,7 +183,7 @@ def arrive(rules: Rules, me: Local, event: Arrive) -> Answer:
         me = me._replace(base=epoch)
     elif me.base != epoch and (me.begun is None or me.base != me.begun):
         me = me._replace(base=None, table=())
-    return _told(rules, before, me, None, sure=event.sure)
+    return _told(rules, before, me, None)
 
 
 def post_of(rules: Rules, me: Local, event: Depart) -> Post:
@@ -201,7 +200,7 @@ def post_of(rules: Rules, me: Local, event: Depart) -> Post:
             old = line.request not in wanted if line.session == shown else rules.ends_earlier
             if old:
                 return True
-        return rules.ends_gone and event.sure and line.member not in event.members
+        return rules.ends_gone and line.member not in event.members
 
     ended = frozenset(ticket(line) for line in me.table if over(line)) if good else frozenset()
     new = [wish for wish in me.wishes if not _mine(rules, me, wish.request)]
@@ -226,9 +225,9 @@ def depart(rules: Rules, me: Local, event: Depart) -> Answer:
         return refused
     before, post = me, post_of(rules, me, event)
     if not (post.parent is not None or post.asks or post.lays or post.ended or post.wanted):
-        return _told(rules, before, me, None, sure=event.sure)
+        return _told(rules, before, me, None)
     me = read(rules, me, post)._replace(begun=None)
-    return _told(rules, before, me, post, sure=event.sure)
+    return _told(rules, before, me, post)
 
 
 def want(_rules: Rules, me: Local, event: Want) -> Answer:

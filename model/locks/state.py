@@ -48,7 +48,10 @@ class Copy(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A token: at whom it is, or to whom it goes; who is on its list, has held it, has a place."""
+    """A token: at whom it is, or to whom it goes; who is on its list, has held it, has a place.
+
+    A token that is lost is at nobody, which is "".
+    """
 
     epoch: Epoch
     at: str

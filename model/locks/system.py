@@ -104,7 +104,7 @@ class LocksSystem(Composed[State, Local]):
             copies=with_(state.copies, i, Copy(token.epoch, len(posts))),
             promised=with_(state.promised, i, token.epoch.n),
         )
-        event = Arrive(token.epoch, posts[start:], here.sure)
+        event = Arrive(token.epoch, posts[start:])
         yield from self.act(after, node, event, (node,))
 
     def _depart(self, state: State, i: int, node: str, token: Token) -> Iterator[Move[State]]:
@@ -123,7 +123,7 @@ class LocksSystem(Composed[State, Local]):
             last=with_(state.last, i, max(state.last[i], len(posts))),
             copies=with_(state.copies, i, Copy(token.epoch, len(posts))),
         )
-        event = Depart(len(posts) + 1, token.members, token.sure)
+        event = Depart(len(posts) + 1, token.members)
         yield from self.act(after, node, event, (node,))
 
     def _after(self, node: str, members: frozenset[str]) -> str:
@@ -218,10 +218,13 @@ class LocksSystem(Composed[State, Local]):
             return its.epoch is None
         return its.size <= mine.size if its.epoch == mine.epoch else its.epoch.n < mine.epoch.n
 
+    def _alive(self, state: State, token: Token) -> bool:
+        return bool(token.at) and state.up[self.index[token.at]]
+
     def _join(self, state: State, node: str) -> Iterator[Move[State]]:
         token = self._token(state)
-        up = state.up[self.index[token.at]]
-        if node in self.constants.rejoiners and token.arrived and up and node not in token.members:
+        here = token.arrived and self._alive(state, token)
+        if node in self.constants.rejoiners and here and node not in token.members:
             more = token._replace(members=token.members | {node}, seen=frozenset({token.at}))
             yield Move("Join", (node,), state._replace(tokens=state.tokens - {token} | {more}))
 
@@ -233,14 +236,17 @@ class LocksSystem(Composed[State, Local]):
         if node in c.crashers and state.crashes < c.max_crashes:
             target = state._replace(
                 up=with_(state.up, i, False),
+                tokens=frozenset(
+                    token._replace(at="") if token.at == node and token.arrived else token
+                    for token in state.tokens
+                ),
                 locals=self._fresh(state, i, state.locals[i].session),
                 crashes=state.crashes + 1,
             )
             yield Move("Crash", (node,), target)
 
     def _recover(self, state: State, i: int, node: str) -> Iterator[Move[State]]:
-        held = any(token.at == node and token.arrived for token in state.tokens)
-        if node in self.constants.returners and not held:
+        if node in self.constants.returners:
             locals_ = self._fresh(state, i, state.locals[i].session + 1)
             yield Move(
                 "Recover", (node,), state._replace(up=with_(state.up, i, True), locals=locals_)
