@@ -46,6 +46,8 @@ CONSTANTS
 
     \* Rules.
     Chained,           \* K3; FALSE: a table stays good
+    BeginsOwn,         \* K2: only the epoch that the member has made; FALSE: the next one too, if its
+                       \* own token was lost before it could say so
     NamesParent,       \* K2; FALSE: the post that begins an epoch does not say which one it follows
     AllAsk,            \* K5; FALSE: who finds no table lays an empty one down
     LosesOffChain,     \* K5; FALSE: who has no good table goes on holding what it holds
@@ -200,7 +202,8 @@ Told(m) ==
 \* The token of epoch e comes to m with this news.
 Arrived(m, e, news) ==
     LET makes == e[2] = m.me /\ e # m.epoch
-        here  == [m EXCEPT !.epoch = e, !.begun = IF makes THEN m.epoch ELSE @,
+        here  == [m EXCEPT !.epoch = e, !.begun = IF makes THEN m.epoch
+                                      ELSE IF e # m.epoch /\ BeginsOwn THEN NoEpoch ELSE @,
                            !.askers = IF e # m.epoch THEN {} ELSE @]
         read  == ReadAll(here, news)
         is    == read.base = e \/ (read.begun # NoEpoch /\ read.base = read.begun)

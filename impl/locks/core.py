@@ -44,6 +44,7 @@ class Repairs:
     """The rules, by the spec's constants. Only tests undo any of them."""
 
     chained: bool = True
+    begins_own: bool = True
     names_parent: bool = True
     all_ask: bool = True
     loses_off_chain: bool = True
@@ -103,6 +104,8 @@ class Locks:
         if event.epoch != self.epoch:
             if event.epoch.by == self.me:
                 self.begun = self.epoch
+            elif self.repairs.begins_own:
+                self.begun = None  # what it made was lost before it could say so
             self.epoch = event.epoch
             self.askers = frozenset()
         for post in event.news:

@@ -37,6 +37,7 @@ class Rules:
     """The rules that are switched on, and the first epoch; the names are the spec's constants."""
 
     chained: bool = True
+    begins_own: bool = True
     names_parent: bool = True
     all_ask: bool = True
     loses_off_chain: bool = True
@@ -175,7 +176,7 @@ def arrive(rules: Rules, me: Local, event: Arrive) -> Answer:
     """The token comes: the member reads what is new, and is off the chain unless it leads here."""
     before, epoch = me, event.epoch
     if epoch != me.epoch:
-        begun = me.epoch if epoch.by == me.me else me.begun
+        begun = me.epoch if epoch.by == me.me else None if rules.begins_own else me.begun
         me = me._replace(epoch=epoch, begun=begun, askers=frozenset())
     for post in event.news:
         me = read(rules, me, post)

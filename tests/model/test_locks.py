@@ -54,7 +54,7 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         for case in CASES.values()
         if case.name.endswith("-undone")
     }
-    assert len(names) == 8
+    assert len(names) == 9
     assert undone == {
         "chained",
         "parent",
@@ -65,6 +65,7 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         "gone",
         "fence",
         "newest",
+        "own",
     }
 
 
