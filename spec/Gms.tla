@@ -58,6 +58,7 @@ CONSTANTS
     IdempotentJoin,    \* JOIN of an address that is in the view changes nothing
     RetryJoin,         \* JOIN is sent again and again
     Incarnations,      \* a process that comes back has a new address
+    Unawaited,         \* who is left out by another leader's flush is not waited for any more
 
     \* DIG-F1: how the digest is made (all FALSE: at the cut, when the leader installs the view).
     DigestFirst,       \* R4, case A: before the view is decided
@@ -499,11 +500,11 @@ ReceivePrepare(n, s) ==
                     /\ declined' = [declined EXCEPT ![n] = IF m.counter > @ THEN m.counter ELSE @]
                     /\ channel' = Post(rest, n, m.from, [type |-> "NOT_JOINED",
                                                          from |-> Address(n), counter |-> m.counter])
-                    /\ UNCHANGED <<promised, gone, suspects, answers, latch>>
+                    /\ UNCHANGED <<promised, gone, suspects, waiting, answers, latch>>
                [] \/ status[n] = "joining" /\ ~Readmit
                   \/ status[n] = "member" /\ ~heeded ->
                     /\ channel' = rest
-                    /\ UNCHANGED <<declined, promised, gone, suspects, answers, latch>>
+                    /\ UNCHANGED <<declined, promised, gone, suspects, waiting, answers, latch>>
                [] status[n] = "member" /\ heeded ->
                     /\ UNCHANGED declined
                     /\ IF \E v \in {view[n]} \cup Range(held[n]) : Know(v)
@@ -511,6 +512,7 @@ ReceivePrepare(n, s) ==
                             /\ promised' = [promised EXCEPT ![n] = m.from]
                             /\ gone' = [gone EXCEPT ![n] = @ \cup out]
                             /\ suspects' = [suspects EXCEPT ![n] = @ \ (out \cup {m.from})]
+                            /\ waiting' = IF Unawaited THEN [waiting EXCEPT ![n] = @ \ out] ELSE waiting
                             /\ latch' = [latch EXCEPT ![n] = TRUE]
                             /\ answers' = IF IsMember(m.from) /\ asked[s] = m.participants
                                           THEN [answers EXCEPT ![s] = @ \cup
@@ -519,9 +521,9 @@ ReceivePrepare(n, s) ==
                                           ELSE answers
                        ELSE /\ channel' = Post(rest, n, m.from, [type |-> "EXCLUDED",
                                                     from |-> Address(n), view |-> view[n]])
-                            /\ UNCHANGED <<promised, gone, suspects, answers, latch>>
+                            /\ UNCHANGED <<promised, gone, suspects, waiting, answers, latch>>
     /\ UNCHANGED <<status, incarnation, view, held, joining, transfer, phase, proposal,
-                   waiting, joinReq, asked, trafficVars, steps>>
+                   joinReq, asked, trafficVars, steps>>
 
 \* The place of NEW_VIEW in the stream of s, if it is one of its multicasts.
 IsNews(n, s, v) ==
@@ -682,10 +684,11 @@ FirstView ==
     LET first == Ranked({<<n, 0>> : n \in Founders})
     IN  [id |-> <<1, first[1]>>, members |-> first, joiners |-> {}]
 
-Init ==
-    /\ status = [n \in Node |-> IF n \in Founders THEN "member" ELSE "joining"]
+\* Each node begins in a view, or asks to join.
+BeginsWith(views) ==
+    /\ status = [n \in Node |-> IF views[n] # NoView THEN "member" ELSE "joining"]
     /\ incarnation = [n \in Node |-> 0]
-    /\ view = [n \in Node |-> IF n \in Founders THEN FirstView ELSE NoView]
+    /\ view = views
     /\ held = [n \in Node |-> <<>>]
     /\ promised = [n \in Node |-> Nobody]
     /\ declined = [n \in Node |-> 0]
@@ -697,7 +700,7 @@ Init ==
     /\ proposal = [n \in Node |-> <<>>]
     /\ waiting = [n \in Node |-> {}]
     /\ channel = [s \in Node |-> [n \in Node |-> <<>>]]
-    /\ joinReq = {<<n, 0>> : n \in Node \ Founders}
+    /\ joinReq = {<<n, 0>> : n \in {p \in Node : views[p] = NoView}}
     /\ asked = [n \in Node |-> {}]
     /\ answers = [n \in Node |-> {}]
     /\ latch = [n \in Node |-> FALSE]
@@ -705,7 +708,9 @@ Init ==
     /\ position = [n \in Node |-> [s \in Node |-> 0]]
     /\ digest = [n \in Node |-> <<>>]
     /\ start = [n \in Node |-> <<>>]
-    /\ steps = {<<NoView, FirstView>>}
+    /\ steps = {<<NoView, v>> : v \in Range(views) \ {NoView}}
+
+Init == BeginsWith([n \in Node |-> IF n \in Founders THEN FirstView ELSE NoView])
 
 Next ==
     \/ \E n \in Node :

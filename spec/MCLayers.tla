@@ -154,7 +154,7 @@ G == INSTANCE Gms WITH
         FifoUnicast <- TRUE, AccurateSuspicion <- TRUE, VirtualSynchrony <- FALSE,
         Flush <- TRUE, Pending <- "queue", InstallWhen <- "held", Takeover <- TRUE,
         Readmit <- TRUE, IdempotentJoin <- TRUE, RetryJoin <- TRUE, Incarnations <- TRUE,
-        DigestFirst <- FALSE, ViewInBand <- FALSE,
+        Unawaited <- TRUE, DigestFirst <- FALSE, ViewInBand <- FALSE,
         incarnation <- Each(0), declined <- Each(0), joining <- askers, joinReq <- joinReqs,
         digest <- Each(<<>>), start <- welcome,
         held <- heldViews, gone <- goneMembers, channel <- gmsChannel, latch <- gmsLatch,

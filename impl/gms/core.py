@@ -114,8 +114,8 @@ class Gms(Leader):
             return [SendExcluded(sender, self.view)]
         self.promised = sender
         self.suspects.discard(sender)
-        self.gone |= set(self.members) - set(participants) - set(self.unknown_to(counter))
-        self.suspects -= self.gone
+        for member in set(self.members) - set(participants) - set(self.unknown_to(counter)):
+            self._is_gone(member)
         return [Prepared(sender, self.view, self.held)]
 
     def _receive_new_view(self, event: ReceiveNewView) -> list[Effect]:

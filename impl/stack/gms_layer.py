@@ -139,7 +139,11 @@ class GmsLayer(GmsMerging):
             if membership.running and not membership.knows(source):
                 self._stranger(source, body)  # a former member is answered EXCLUDED
             joining = membership.status == "joining" and self.me in body.participants
-            if membership.running and source not in self.core.members and membership.knows(source):
+            if self.core.status in ("left", "excluded"):
+                self.counters["not_a_member_any_more"] += 1
+            elif (
+                membership.running and source not in self.core.members and membership.knows(source)
+            ):
                 self._early = source, body  # of the other side in a merged view
                 self.stirred = True
             elif membership.running or joining:

@@ -306,7 +306,7 @@ def receive_prepare(rules: Rules, me: Local, event: ReceivePrepare) -> Answered:
         return Accepted(me, (SendExcluded(sender, view),))
     unknown = view.joiners if counter < view.id.counter else ()
     out = set(view.members) - set(participants) - set(unknown)
-    me = me._replace(promised=sender, gone=me.gone | out, suspects=me.suspects - out - {sender})
+    me = _without(me._replace(promised=sender, suspects=me.suspects - {sender}), out)
     return Accepted(me, (Prepared(sender, view, me.held),))
 
 

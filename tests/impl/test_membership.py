@@ -6,14 +6,15 @@ import pytest
 
 from raincheck.impl.errors import NotMember
 from raincheck.impl.flush.events import Suspect
-from raincheck.impl.messages import Address
+from raincheck.impl.messages import Address, View, ViewId
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.passing import Mail
 from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec
-from raincheck.impl.wire.headers import JoinReq
+from raincheck.impl.wire.headers import Fid, JoinReq, StartFlush
 
 
 def members(node):
@@ -310,3 +311,17 @@ def test_the_layers_above_learn_at_once_that_a_member_has_been_replaced(
     stack = group["a"].stack
     stack._group.gms.request(Address("c", 1), group["c"].endpoint, False, group.now)
     assert ("a", "c.0", group.now) in gone
+
+
+def test_a_flush_behind_the_news_of_being_excluded_leaves_its_reason():
+    """One datagram may have both; the second is for nobody any more."""
+    group = group_of("a", "b", "c")
+    a, b, c = group["a"].stack.view.members
+    gms = group["c"].stack._group.gms
+    gms.out(a, View(ViewId(9, a), (a, b)), group.now)
+
+    gms.up(Mail(a, StartFlush(Fid(9, a, 1), (a, b, c))), group.now)
+    group.run(1.0)
+
+    assert group["c"].left == "excluded from the group: a.0 decided view 9 [a.0 b.0]"
+    assert gms.counters["not_a_member_any_more"] == 1
