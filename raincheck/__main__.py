@@ -62,6 +62,12 @@ EXTRAS = {
 ALL_OF_THEM = frozenset({"audit", "mutate"})
 """The verbs that need every extra."""
 
+MADE = {
+    "completion": "print what completes the command in a shell: bash, zsh or fish",
+    "man": "print the manual page",
+}
+"""What is made of the verbs' parsers, beside the verbs."""
+
 EPILOG = "exit codes: 0 holds, 1 violated, 2 incomplete or inconclusive, 3 usage or set-up error"
 
 
@@ -202,19 +208,38 @@ def _without_verb(arguments: list[str]) -> int:
         return 0
     lines = ["usage: raincheck VERB [options]", ""]
     lines += [f"  {verb:9} {does}" for verb, (_, does) in VERBS.items()]
+    lines += ["", *(f"  {word:10} {does}" for word, does in MADE.items())]
     lines += ["", "raincheck VERB --help tells more; raincheck --version the version.", EPILOG]
     if {"-h", "--help"} & set(arguments):
         print("\n".join(lines))
         return 0
     words = [word for word in arguments if not word.startswith("-")]
+    if words and words[0] in MADE:
+        return _make(words[0], words[1:])
     if not words:
         if arguments:
             raise UsageError(f"{arguments[0]} needs a verb: one of {', '.join(VERBS)}.")
         print("\n".join(lines), file=sys.stderr)
         return USAGE_EXIT_CODE
-    close = difflib.get_close_matches(words[0], VERBS, n=1)
+    close = difflib.get_close_matches(words[0], [*VERBS, *MADE], n=1)
     hint = f"did you mean {close[0]}?" if close else f"the verbs are {', '.join(VERBS)}."
     raise UsageError(f"There is no verb {words[0]}: {hint}")
+
+
+def _make(what: str, words: list[str]) -> int:
+    """Print what is made of the parsers of all verbs."""
+    from raincheck.conformance.report.commandline import SHELLS, completion, man_page, verbs_of
+
+    if what == "completion" and (len(words) != 1 or words[0] not in SHELLS):
+        raise UsageError(f"raincheck completion takes one shell: {', '.join(SHELLS)}.")
+    if what == "man" and words:
+        raise UsageError("raincheck man takes nothing: it prints one page of all verbs.")
+    verbs = verbs_of(
+        {verb: (does, _parser_of(verb, _module_of(verb))) for verb, (_, does) in VERBS.items()}
+    )
+    made = man_page(verbs, __version__, EPILOG) if what == "man" else completion(words[0], verbs)
+    print(made, end="")
+    return 0
 
 
 def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace, *, undecided: bool) -> None:
@@ -260,8 +285,9 @@ def _missing_extra(verb: str, error: ImportError) -> str:
     name = (error.name or type(error).__module__).partition(".")[0]
     if name not in EXTRAS:
         return ""
-    extra = "audit" if verb in ALL_OF_THEM else EXTRAS[name]
-    return f"raincheck {verb} needs the package {name}: pip install 'raincheck[{extra}]'"
+    extra = "audit" if verb in ALL_OF_THEM or not verb else EXTRAS[name]
+    who = f"raincheck {verb or 'with all its verbs'}"
+    return f"{who} needs the package {name}: pip install 'raincheck[{extra}]'"
 
 
 def _crash(folder: list[Path], error: Exception) -> str:

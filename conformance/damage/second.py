@@ -82,7 +82,7 @@ class Judge:
     def _begins(self, life: Life) -> bool:
         """Return whether a first life without events begins as the model does.
 
-        What begins any other life stands in its first step, or in the one before it.
+        Any other life begins as its first step, or the one before it, says.
         """
         node = life.header["node"]
         if life.events or life.header["incarnation"] != 0 or node not in self.system.nodes:

@@ -67,6 +67,15 @@ def _header(**values: Any) -> Change:
     return at("b", 0, **values)
 
 
+def _after_others(said: int) -> Change:
+    """b begins as if it had said so many things."""
+    return lambda records: (
+        _header(initial__said=said)(records),
+        at("b", 3, changed__said=said + 1)(records),
+        at("b", 5, changed__said=said + 2)(records),
+    )
+
+
 def _footer_first(records: Records) -> None:
     """b's footer comes before its last event, and counts accordingly."""
     *rest, last, footer = records["b"]
@@ -152,13 +161,12 @@ PLANTED: Final[dict[str, Planted]] = {
             breaks=AttributeError,
             why="nothing can be checked without the protocol's rules",
         ),
-        "InFull.__init__: a node does not begin like this": plant(
-            "a node does not begin like this",
-            lambda records: (
-                _header(initial__said=1)(records),
-                at("b", 3, changed__said=2)(records),
-                at("b", 5, changed__said=3)(records),
-            ),
+        "InFull._begin: a node does not begin like this": plant(
+            "a node does not begin like this", _after_others(1)
+        ),
+        "InFull._begin: self._find(why, line=1, verdict=INCONCLUSIVE)": unsure(
+            "the first state cannot be judged (IndexError: tuple index out of range)",
+            _after_others(-9),
         ),
         f"{_TAKE}self._find(missing, line=line, verdict=INCONCLUSIVE)": unsure(
             "the footer says that event 7 is the last one, the file ends with event 5: records",

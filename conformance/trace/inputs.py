@@ -13,7 +13,7 @@ def files_in(
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            inside = sorted(f for f in path.rglob("*") if f.suffix in suffixes and f.is_file())
+            inside = _in_folder(path, suffixes)
             if not inside:
                 raise UsageError(f"{path} holds no {kind} ({', '.join(suffixes)}): {advice}")
             found.update(dict.fromkeys(inside))
@@ -22,3 +22,16 @@ def files_in(
         else:
             raise UsageError(f"{path} does not exist: name a {kind} or a folder of them")
     return list(found)
+
+
+def files_there(paths: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    """The same as far as they are there now; what is not there may come."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        inside = _in_folder(path, suffixes) if path.is_dir() else [path] if path.is_file() else []
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _in_folder(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
+    return sorted(f for f in folder.rglob("*") if f.suffix in suffixes and f.is_file())

@@ -115,8 +115,13 @@ def judge(
     compared: Mapping[str, Compared],
     crashed: Collection[Address],
     problems: Iterable[Problem],
+    *,
+    ended: bool = True,
 ) -> RunVerdict:
-    """Put together what the files say of one protocol of one run; every engine ends here."""
+    """Put together what the files say of one protocol of one run; every engine ends here.
+
+    Not `ended`: more may come, and what rests on all records being there is not asked.
+    """
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
     problems = sorted(problems)
     if beyond := [*_beyond(protocol, by_who.values())]:
@@ -151,7 +156,7 @@ def judge(
     for report in by_who.values():
         for action, count in report.actions.items():
             actions[action] = actions.get(action, 0) + count
-    whole = Run(by_who, compared, crashed, findings, complete=verdict == HOLDS)
+    whole = Run(by_who, compared, crashed, findings, complete=ended and verdict == HOLDS)
     return RunVerdict(
         run=run,
         protocol=protocol,
@@ -167,6 +172,27 @@ def judge(
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
         safe=any(report.constants.get("Delivery") == "safe" for report in by_who.values()),
     )
+
+
+def broken_so_far(
+    protocol: str,
+    reports: Iterable[FileReport],
+    compared: Mapping[str, Compared],
+    crashed: Collection[Address],
+) -> list[Finding]:
+    """Return the violations in records that may go on: what stands whatever comes.
+
+    It asks what is between files and streams, and neither promises nor the order of all events.
+    """
+    by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
+    if [*_beyond(protocol, by_who.values())]:
+        return []
+    found = [finding for report in by_who.values() for finding in report.findings]
+    promised = promised_of(protocol)
+    for channel, each in compared.items():
+        found += _unsent(by_who, channel, each, promised)
+    found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
+    return [finding for finding in found if finding.verdict == VIOLATED]
 
 
 def _beyond(

@@ -55,11 +55,40 @@ class Followed(Protocol):
     who: Address
     """Whose file it is."""
 
+    @property
+    def nodes(self) -> Collection[str]:
+        """The nodes of the run, by the header."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its footer was read: nothing more can come."""
+
+    @property
+    def events(self) -> int:
+        """How many events were read."""
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What was found in this file alone, so far."""
+
+    @property
+    def members(self) -> Collection[Address]:
+        """The members of its last view, if its messages are streams that all of them read."""
+
     def feed(self, line: int, block: bytes) -> None:
         """Check the records of a block of lines, the first of which is number `line`."""
 
+    def so_far(self, *, whole: bool = True) -> FileReport:
+        """Return the report as if the file ended here; more may be fed afterwards.
+
+        Not `whole`: without what only promises, and other layers, are judged by.
+        """
+
+    def spill(self) -> None:
+        """Move to the disk what is needed at the end only, if it is much."""
+
     def done(self) -> FileReport:
-        """Return the report, after the last record."""
+        """Return the report, after the last record; call it once."""
 
 
 Follow: TypeAlias = Callable[[Path, Header, Report], Followed]

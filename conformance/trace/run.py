@@ -20,7 +20,7 @@ from raincheck.conformance.trace.following.files import follow_file
 from raincheck.conformance.trace.following.shared import Shared
 from raincheck.conformance.trace.layers.judged import slim
 
-from .batches import Problem, Report
+from .batches import Batch, Problem, Report
 from .channels_compared import compare_all
 from .collector import no_collector
 from .columns import Columns, Digest
@@ -40,6 +40,10 @@ NO_RUN: Final = "(no run)"
 Progress: TypeAlias = Callable[[int, str], None]
 Processes: TypeAlias = dict[str, list[Path]]
 """The files of a run and protocol, by process: it should have one."""
+Keep: TypeAlias = Callable[[FileReport], None]
+"""Takes the reports that are compared with other layers'."""
+Check: TypeAlias = Callable[[tuple[str, str], Processes, set[Address], Keep | None], RunVerdict]
+"""Checks one protocol of one run: (run and protocol, files, whom the harness killed, keep)."""
 
 
 class Found(NamedTuple):
@@ -53,7 +57,20 @@ class Found(NamedTuple):
     """Of files that belong to no run: nobody may take them for checked."""
 
 
-class _First(msgspec.Struct, tag_field="kind", tag="header"):
+class Look(NamedTuple):
+    """What decides where a file belongs."""
+
+    path: Path
+    record: object
+    """Its first record; None if its first line is none."""
+    problems: list[Problem]
+    gone: list[tuple[int, Crash | Absent]]
+    """Of a file of crash records: all of them, with their lines."""
+
+
+class First(msgspec.Struct, tag_field="kind", tag="header"):
+    """What a header says of where its file belongs."""
+
     run: str
     protocol: str
     node: Any = None
@@ -69,27 +86,39 @@ class _Footer(msgspec.Struct, tag_field="kind", tag="footer"):
     pass
 
 
-_FIRST = msgspec.json.Decoder(_First | _Event | _Footer | Crash | Absent)
+FIRST: Final = msgspec.json.Decoder(First | _Event | _Footer | Crash | Absent)
 
 
 def sorted_out(paths: Iterable[Path]) -> Found:
     """Look at each file's first record, and sort the files by it."""
+    return sort(map(_looked, paths))
+
+
+def _looked(path: Path) -> Look:
+    look = Look(path, None, [], [])
+    look = look._replace(record=_first(path, look.problems.append))
+    if isinstance(look.record, Crash | Absent):
+        look.gone.extend(gone_in(read_records(path, look.problems.append, FIRST), look))
+    return look
+
+
+def sort(looks: Iterable[Look]) -> Found:
+    """Sort the files, in the order of their paths, by what was seen of them."""
     found = Found({}, {}, [])
     left: list[tuple[Path, int, Crash]] = []
-    headers: dict[str, list[tuple[Path, _First]]] = {}
-    for path in paths:
-        problems: list[Problem] = []
-        record = _first(path, problems.append)
-        if isinstance(record, _First):
+    headers: dict[str, list[tuple[Path, First]]] = {}
+    for path, record, problems, gone in looks:
+        if isinstance(record, First):
             of_run = found.runs.setdefault((record.run, record.protocol), {})
             headers.setdefault(record.run, []).append((path, record))
             of_run.setdefault(f"{record.node}.{record.incarnation}", []).append(path)
         elif isinstance(record, Crash | Absent):
-            for line, gone in _gone(path, found.problems.append):
-                if isinstance(gone, Crash):
-                    left.append((path, line, gone))
-                life = gone.incarnation if isinstance(gone, Crash) else NEVER_CAME
-                found.crashed.setdefault(gone.run, set()).add((gone.node, life))
+            found.problems.extend(problems)
+            for line, each in gone:
+                if isinstance(each, Crash):
+                    left.append((path, line, each))
+                life = each.incarnation if isinstance(each, Crash) else NEVER_CAME
+                found.crashed.setdefault(each.run, set()).add((each.node, life))
         elif record is not None:
             reason = "the first record is not a header: nothing in this file can be checked"
             found.problems.append(Problem(str(path), 1, reason))
@@ -112,7 +141,7 @@ def sorted_out(paths: Iterable[Path]) -> Found:
 
 def _untraced(
     run: str,
-    headers: Sequence[tuple[Path, _First]],
+    headers: Sequence[tuple[Path, First]],
     killed: Mapping[tuple[str, Any, Any], Collection[str]],
 ) -> Iterator[Problem]:
     """Yield the protocols that headers say were recorded, and of which the run has no file."""
@@ -135,31 +164,44 @@ def _first(path: Path, report: Report) -> object:
     """The file's first record, if its first line is one."""
     for line, block in read_blocks(path, report):
         head, newline, _ = block.partition(b"\n")
-        for batch in decode_block(path, line, head + newline, report, _FIRST):
+        for batch in decode_block(path, line, head + newline, report, FIRST):
             return batch.records[0] if line == 1 else None
         return None
     return None
 
 
-def _gone(path: Path, report: Report) -> Iterator[tuple[int, Crash | Absent]]:
-    for batch in read_records(path, report, _FIRST):
+def gone_in(batches: Iterable[Batch], look: Look) -> Iterator[tuple[int, Crash | Absent]]:
+    """Yield the records of who is gone, with their lines; others do not belong there."""
+    for batch in batches:
         for line, record in enumerate(batch.records, batch.line):
             if isinstance(record, Crash | Absent):
                 yield line, record
             else:
-                report(Problem(str(path), line, "only crash records belong here"))
+                look.problems.append(
+                    Problem(str(look.path), line, "only crash records belong here")
+                )
 
 
 def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list[RunVerdict]:
     """Check every run that has files among the paths, in this process."""
-    found = sorted_out(trace_files(paths))
+
+    def check(
+        of: tuple[str, str], processes: Processes, crashed: set[Address], keep: Keep | None
+    ) -> RunVerdict:
+        return check_run(*of, processes, crashed, progress, keep)
+
+    return check_all(sorted_out(trace_files(paths)), check)
+
+
+def check_all(found: Found, check: Check) -> list[RunVerdict]:
+    """Check every run that was found, its layers beside each other, and name what is of none."""
     verdicts: list[RunVerdict] = []
     layered = several(run for run, _ in found.runs)
     for run, of_run in groupby(sorted(found.runs.items()), lambda each: each[0][0]):
         crashed, reports = found.crashed.get(run, set()), list[FileReport]()
         keep = reports.append if run in layered else None
-        for (_, protocol), processes in of_run:
-            verdicts.append(check_run(run, protocol, processes, crashed, progress, keep))
+        for of, processes in of_run:
+            verdicts.append(check(of, processes, crashed, keep))
         verdicts += layers_of(run, reports, crashed)
     return with_strays(verdicts, found)
 
@@ -194,7 +236,7 @@ def check_run(
     processes: Processes,
     crashed: set[Address],
     progress: Progress | None = None,
-    keep: Callable[[FileReport], None] | None = None,
+    keep: Keep | None = None,
 ) -> RunVerdict:
     """Check one protocol of one run: its files side by side, in the order of their clocks.
 

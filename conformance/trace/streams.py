@@ -6,7 +6,7 @@ it must keep does: read in the order of the clocks, no more than is under way be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import cache
 from typing import Final, Protocol
 
@@ -102,15 +102,18 @@ class Streams:
                 if end.text in self._waiting:
                     self._compare(name, end.text)
         for name, rows in list(self._sent.items()):
-            left = rows[rows[:, NUMBER] > self._consumed(name)]
+            kept = rows[:, NUMBER] > self._consumed(name)
+            left = rows[kept]
+            if len(left) < len(rows):
+                self._drop(name, rows[~kept])
             if len(left):
                 self._sent[name] = left.copy()
             else:
                 del self._sent[name]
         for who in set(self._files) - self.reading:
             del self._files[who]
-        kept = (*self._sent.values(), *self._waiting.values())
-        return sum(len(rows) for rows in kept)
+        stay = (*self._sent.values(), *self._waiting.values())
+        return sum(len(rows) for rows in stay)
 
     def finish(self) -> dict[str, Compared]:
         """Compare the rest; return the streams of which a reader's rows do not fit."""
@@ -125,7 +128,7 @@ class Streams:
             return  # only the first mismatch of a reader is told
         sent = self._sent.get(name, NOTHING)
         known = len(received)
-        if _ends(name)[0] in self.reading:
+        if self._goes_on(_ends(name)[0]):
             last = int(sent[-1, NUMBER]) if len(sent) else 0
             known = int(np.searchsorted(received[:, NUMBER], last, side="right"))
         compared = compare_stream(sent, received[:known])
@@ -134,14 +137,25 @@ class Streams:
         elif known < len(received):
             self._waiting[text] = received[known:]
 
+    def _goes_on(self, sender: str) -> bool:
+        """Whether more of what that process sent may come to be known."""
+        return sender in self.reading
+
+    def _drop(self, name: str, dropped: Table) -> None:
+        """Take note that these rows of that stream are dropped."""
+
     def _consumed(self, name: str) -> int:
         """The number up to which nobody will ask for this stream's rows again.
 
         Rows that wait for the sender's do not count: they are behind all that it has sent so far.
         """
         ends, only = self._ends.get(name, {}), _ends(name)[1]
-        readers = {only} if only else self.reading
+        readers = {only} if only else self._readers()
         return min((self._read(who, ends.get(who)) for who in readers), default=NEVER)
+
+    def _readers(self) -> Collection[str]:
+        """Who may read a stream that is for all."""
+        return self.reading
 
     def _read(self, who: str, end: Channel | None) -> int:
         if who not in self.reading or (end is not None and end.text in self._bad):

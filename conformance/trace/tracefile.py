@@ -53,29 +53,51 @@ def read_blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
 
 def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
     """Yield (number of its first line, whole lines); the last one may lack its newline."""
-    line, carry, skipping = 1, b"", False
+    splitter = Splitter(path, report)
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(CHUNK):
-            if skipping:
-                start = chunk.find(b"\n")
-                if start < 0:
-                    continue
-                chunk, skipping = chunk[start + 1 :], False
-                line += 1
-            cut = chunk.rfind(b"\n") + 1
-            if cut:
-                block = carry + chunk[:cut]
-                yield line, block
-                line += count_lines(block)
-                carry = chunk[cut:]
-            else:
-                carry += chunk
-                if len(carry) > MAX_LINE:
-                    reason = f"the line is longer than {MAX_LINE} bytes"
-                    report(Problem(str(path), line, reason, _excerpt(carry)))
-                    carry, skipping = b"", True
-    if carry:
-        yield line, carry
+            if found := splitter.push(chunk):
+                yield found
+    if found := splitter.end():
+        yield found
+
+
+class Splitter:
+    """Puts the pieces in which a file is read together to whole lines."""
+
+    def __init__(self, path: Path, report: Report) -> None:
+        self.path = path
+        self._report = report
+        self.line = 1
+        """The number of the next line."""
+        self._carry, self._skipping = b"", False
+
+    def push(self, chunk: bytes) -> tuple[int, bytes] | None:
+        """Take the next piece; return (number of the first line, the lines that are whole)."""
+        if self._skipping:
+            start = chunk.find(b"\n")
+            if start < 0:
+                return None
+            chunk, self._skipping = chunk[start + 1 :], False
+            self.line += 1
+        cut = chunk.rfind(b"\n") + 1
+        if not cut:
+            self._carry += chunk
+            if len(self._carry) > MAX_LINE:
+                reason = f"the line is longer than {MAX_LINE} bytes"
+                problem = Problem(str(self.path), self.line, reason, _excerpt(self._carry))
+                self._report(problem)
+                self._carry, self._skipping = b"", True
+            return None
+        line, block = self.line, self._carry + chunk[:cut]
+        self.line += count_lines(block)
+        self._carry = chunk[cut:]
+        return line, block
+
+    def end(self) -> tuple[int, bytes] | None:
+        """Return what stands behind the last newline, if anything does: nothing comes any more."""
+        carry, self._carry = self._carry, b""
+        return (self.line, carry) if carry else None
 
 
 def count_lines(block: bytes) -> int:

@@ -10,7 +10,8 @@ violation all the same.
 import argparse
 import shlex
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,9 @@ from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
+
+from .following import Follower, sources, unconfirmed
+from .following import add_arguments as add_following
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="PATH",
-        help="trace files, delivery logs, or folders of them",
+        help="trace files, delivery logs, or folders of them; with --follow also unix:PATH or "
+        "tcp:ADDRESS:PORT, to listen there",
     )
     parser.add_argument(
         "--engine",
@@ -103,6 +108,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with deliveries: every log is complete to its member's end",
     )
+    add_following(parser)
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
@@ -113,6 +119,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         return Outcome("conform", (), again)
     if args.log_format == "trace" and (args.properties or args.complete):
         raise UsageError("--properties and --complete are for --log-format deliveries.")
+    if args.on_violation and not args.follow:
+        raise UsageError("--on-violation is for --follow.")
+    if args.follow:
+        return _follow(args, ui)
     # A wrong path must not destroy the evidence that an earlier run left in the folder.
     files = (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
     evidence = Evidence("conform", args.out)
@@ -125,12 +135,57 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             results, problems = _check(args, ui, evidence, session)
     else:
         results, problems = _check(args, ui, evidence, None)
+    return _outcome(ui, evidence, results, problems, again)
+
+
+def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Judge the traces while they are written."""
+    if args.engine != "local" or args.log_format != "trace":
+        raise UsageError("--follow reads traces, in one process: leave out the engine and format.")
+    started = time.monotonic()
+    failing = partial(_failing, strict=args.strict)
+    # A wrong path must not destroy the evidence that is there.
+    there, places = sources(args.paths)
+    evidence = Evidence("conform", args.out)
+    folder = args.out / "received"
+    follower = Follower(args.paths, args.on_violation, folder, ui, failing)
+    try:
+        verdicts = follower.run()
+    finally:
+        follower.close()
+    results, problems = _judged(verdicts, args, evidence, time.monotonic() - started)
+    results += unconfirmed(follower, verdicts, results)
+    # Of the files, which stay, the same is said once more.
+    args.paths = [*there, *([folder] if places else [])]
+    args.follow, args.on_violation = False, []
+    again = _reproduce(args)
+    alarms = follower.alarms
+    figures = {"told": len(follower.told), "alarms": alarms.given, "alarms_failed": alarms.failed}
+    figures |= {"alarms_left_out": alarms.left_out} if alarms.left_out else {}
+    return _outcome(ui, evidence, results, problems, again, {"follow": figures})
+
+
+def _failing(verdict: RunVerdict, strict: bool) -> list[Result]:
+    """Return the promises of a run that are violated and not excused."""
+    results = [_property(verdict, promise, strict) for promise in verdict.promises]
+    return [each for each in results if each.verdict == VIOLATED and not each.as_expected]
+
+
+def _outcome(
+    ui: Ui,
+    evidence: Evidence,
+    results: list[Result],
+    problems: list[Problem],
+    again: str,
+    more: Mapping[str, object] | None = None,
+) -> Outcome:
     evidence.write_json("quarantine.json", [problem._asdict() for problem in problems])
     for problem in problems[:SHOWN]:
         ui.say(describe_problem(problem))
     if len(problems) > SHOWN:
         ui.say(f"… and {len(problems) - SHOWN} more records in quarantine.json")
-    outcome = Outcome("conform", tuple(results), again, headline=tuple(_designs(results)))
+    headline = tuple(_designs(results))
+    outcome = Outcome("conform", tuple(results), again, more=more or {}, headline=headline)
     evidence.finish(outcome)
     return outcome
 
@@ -162,7 +217,13 @@ def _check(
         from raincheck.conformance.spark.pipeline import check_paths as check_on_spark
 
         verdicts = check_on_spark(session, args.paths)
-    seconds = time.monotonic() - started
+    return _judged(verdicts, args, evidence, time.monotonic() - started)
+
+
+def _judged(
+    verdicts: list[RunVerdict], args: argparse.Namespace, evidence: Evidence, seconds: float
+) -> tuple[list[Result], list[Problem]]:
+    """Return the results of these verdicts, and leave their findings in words."""
     results: list[Result] = []
     for verdict in map(located, verdicts):
         results += run_results(verdict, args.strict, seconds)
@@ -278,6 +339,8 @@ def _reproduce(args: argparse.Namespace) -> str:
         (args.strict, ["--strict"]),
         (bool(args.properties), ["--properties", args.properties]),
         (args.complete, ["--complete"]),
+        (args.follow, ["--follow"]),
+        *((True, ["--on-violation", each]) for each in args.on_violation),
         (args.seed != 1, ["--seed", str(args.seed)]),
     )
     for given, more in flags:

@@ -228,8 +228,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     cases = _chosen(args)
     again = _reproduce(args)
     if args.dry_run:
+        java, jar = find_java(), tlc_jar()
         for case in cases:
-            ui.announce(shlex.join(dump_command(case.module, case.asked.path, Path(case.name))))
+            where = case.module, case.asked.path, Path(case.name)
+            ui.announce(shlex.join(dump_command(*where, java=java, jar=jar)))
         return Outcome("mirror", (), again)
     evidence = Evidence("mirror", args.out)
     found: dict[str, Result] = {}
@@ -278,6 +280,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             alike.sort(key=lambda case: case.expected != HOLDS)
         # While TLC works on one case, another is explored and compared here.
         work = [partial(compared, alike) for alike in wanted.values()]
+        if work:  # a missing Java should not cost the minutes of the explorations before it
+            comparer.tools()
         side_by_side(work, 2, each=keep, stop=processes.stop)
     results = tuple(found[case.name] for case in cases if case.name in found)
     outcome = Outcome("mirror", results, again)
@@ -354,9 +358,13 @@ class Comparer:
 
     def graph_of(self, module: Path, asked: Configuration, *, part: bool = False) -> str:
         """Return the key of TLC's graph."""
+        return graph_key(module, asked, *self.tools(), part=part)
+
+    def tools(self) -> tuple[str, int]:
+        """Return the digest of TLC and the version of Java; raise UsageError if one is missing."""
         if self._tools is None:
             self._tools = hash_of(tlc_jar()), find_java().major
-        return graph_key(module, asked, *self._tools, part=part)
+        return self._tools
 
     def kept(self, case: Case) -> Dump | None:
         """Return the graph that a check has left in the store, if it is of use."""

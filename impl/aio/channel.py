@@ -37,7 +37,7 @@ from typing import Unpack
 from raincheck.impl.arguments import MEMBERS, TIMEOUT, check_call, instance
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Batch, View
-from raincheck.impl.recording.writer import TraceWriter
+from raincheck.impl.recording.sending import Writer
 from raincheck.impl.stack.reports import (
     CallOver,
     Left,
@@ -94,7 +94,7 @@ class Channel(Watched):
         config: ChannelConfig,
         transport: Transport,
         stack: Stack,
-        writer: TraceWriter | None,
+        writer: Writer | None,
         names: Names,
     ) -> None:
         """Use `Channel.connect` instead."""

@@ -39,6 +39,7 @@ from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
+from raincheck.impl.recording.sending import TraceSender, Writer, place_of
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sealing.keys import KeySource, keys_to_seal
@@ -165,7 +166,8 @@ class ChannelConfig:
     inbox: Annotated[int, count(1)] = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
     trace: Annotated[str | Path, FOLDER] | None = None
-    """Folder for a trace file of what SEQUENCER handles; None: no tracing."""
+    """Folder for a trace file of what SEQUENCER handles, or where `raincheck conform --follow`
+    listens: "unix:PATH" or "tcp:ADDRESS:PORT"; None: no tracing."""
     run: Annotated[str, IN_FILE_NAMES] = "run"
     """Name of the run in trace records and in the trace file's name."""
     nodes: Annotated[Sequence[str], NAMES] = ()
@@ -259,6 +261,10 @@ class ChannelConfig:
             raise ConfigError(
                 f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
             )
+        try:
+            place_of(str(self.trace))
+        except ValueError as error:
+            raise ConfigError(f"trace={error}") from error
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self._ip_group, "group")
         if self.advertise is not None:
@@ -293,7 +299,7 @@ class ChannelConfig:
         incarnation = time.time_ns() // 1_000_000 if self.incarnation is None else self.incarnation
         return Address(name, incarnation)
 
-    async def make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+    async def make_stack(self, transport: Transport) -> tuple[Stack, Writer | None]:
         """Make the stack that goes with an open transport, and the writer of its trace."""
         stack, writer = await self._make_stack(transport)
         if self.block is not None:
@@ -304,13 +310,18 @@ class ChannelConfig:
             stack.ignore_own()
         return stack, writer
 
-    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, Writer | None]:
         address = self.address(transport.endpoint)
         config = await self.stack_config(transport)
         seed = address.incarnation if self.seed is None else self.seed
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
-        writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
+        place = place_of(str(self.trace))
+        writer = (
+            TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
+            if place is None
+            else TraceSender(place, problem=_log.error)
+        )
         recorder = sequencer_recorder(
             self.run,
             address,

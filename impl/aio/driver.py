@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -9,7 +10,7 @@ from time import monotonic
 from raincheck.impl.asking.desk import Desk
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import View, shown
-from raincheck.impl.recording.writer import TraceWriter
+from raincheck.impl.recording.sending import Writer
 from raincheck.impl.stack.reports import (
     Dropped,
     Left,
@@ -27,6 +28,8 @@ from .gathering import IDLE, Gathering
 from .shell import Shell
 
 _log = logging.getLogger("raincheck")
+WRITTEN_WITHIN = 0.1
+"""Seconds after which a record of the trace is written, or sent, at the latest."""
 
 
 class Driver(Shell[Report]):
@@ -37,12 +40,13 @@ class Driver(Shell[Report]):
         stack: Stack,
         transport: Transport,
         report: Callable[[Report], None],
-        writer: TraceWriter | None = None,
+        writer: Writer | None = None,
         desk: Desk | None = None,
     ) -> None:
         super().__init__(stack, transport, report, soon=stack.flush, desk=desk)
         self.stack = stack
         self._writer = writer
+        self._writing: asyncio.TimerHandle | None = None
         self._gathering = Gathering()
         self._wanted = False  # a run, since the last one
         self._left_at = 0.0  # when the last one was
@@ -141,8 +145,21 @@ class Driver(Shell[Report]):
 
     def end_trace(self) -> None:
         """Close the trace."""
+        if self._writing is not None:
+            self._writing.cancel()
         if self._writer is not None:
             self._writer.close()
+
+    def _write_soon(self) -> None:
+        """Let who follows the trace have what it lacks, a moment from now."""
+        if self._writer is not None and self._writing is None and self._writer.pending:
+            self._writing = self._loop.call_later(WRITTEN_WITHIN, self._write)
+
+    def _write(self) -> None:
+        self._writing = None
+        if self._writer is not None:
+            self._writer.flush()
+            self._write_soon()
 
     def _run(self, step: Callable[[float], None]) -> None:
         if self._closed:
@@ -160,6 +177,7 @@ class Driver(Shell[Report]):
             self.stop(f"{me} stopped at a defect in the stack: {problem!r}", problem)
         finally:
             self._running = False
+            self._write_soon()
 
     def _say_if_alone(self, view: View) -> None:
         """Warn of a group that was founded although there is somebody to ask."""

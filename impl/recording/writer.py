@@ -60,6 +60,11 @@ class TraceWriter:
         if self._bytes >= self._buffer:
             self.flush()
 
+    @property
+    def pending(self) -> bool:
+        """Whether there are records that the operating system does not have yet."""
+        return bool(self._lines)
+
     def flush(self) -> None:
         """Hand everything to the operating system; the first time makes the file."""
         if not self._lines:

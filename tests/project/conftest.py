@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import shutil
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 
+from .linked import link, needed
 from .stranger import EXAMPLE, ROOT, WASTE, Call, done
 
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment with the wheel, its extras and pytest; returns its folder of programs."""
+    """A new environment with the wheel, its extras and pytest; returns its folder of programs.
+
+    The wheel is installed; what it declares is linked, since `make setup` has installed it already.
+    """
     folder = tmp_path_factory.mktemp("environment")
     build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
     uv = shutil.which("uv")
@@ -24,15 +29,16 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done(build, folder)
     shutil.rmtree(ROOT / "build", ignore_errors=True)
     (wheel,) = folder.glob("*.whl")
-    wanted = [f"raincheck[audit] @ {wheel.as_uri()}", "pytest>=8.2"]
-    python = str(folder / "venv" / "bin" / "python")
-    if uv is not None:
-        done([uv, "venv", "--quiet", "--python", sys.executable, str(folder / "venv")], folder)
-        done([uv, "pip", "install", "--quiet", "--python", python, *wanted], folder)
-    else:
-        done([sys.executable, "-m", "venv", str(folder / "venv")], folder)
-        # As uv does, leave modules uncompiled: most of them are never imported here.
-        done([python, "-m", "pip", "install", "--quiet", "--no-compile", *wanted], folder)
+    venv = folder / "venv"
+    python = str(venv / "bin" / "python")
+    done([sys.executable, "-m", "venv", "--without-pip", str(venv)], folder)
+    pip = [uv, "pip"] if uv is not None else [sys.executable, "-m", "pip", "--python", python]
+    target = ["--python", python] if uv is not None else []
+    done([*pip, "install", *target, "--quiet", "--no-index", "--no-deps", str(wheel)], folder)
+    (packages,) = venv.glob("lib/python*/site-packages")
+    (own,) = distributions(name="raincheck", path=[str(packages)])
+    for each in needed(["raincheck[audit]", "pytest>=8.2"], own).values():
+        link(each, packages)
     return folder / "venv" / "bin"
 
 

@@ -1,7 +1,7 @@
 """A stranger's project, in a fresh environment: every verb works there, and finds a planted fault.
 
-`make project` runs this: it builds the wheel, installs it with its extras into a new environment,
-and copies `examples/two_phase_commit` out of the checkout.
+`make project` runs this: it builds the wheel, installs it into a new environment, beside what its
+extras declare and nothing else, and copies `examples/two_phase_commit` out of the checkout.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ import json
 import re
 import shlex
 import shutil
+from importlib.metadata import Distribution, PackageNotFoundError
 from pathlib import Path
 
 import pytest
 import yaml
 
 from .ci_files import commands_of, installation_of, kept_by
+from .linked import needed
 from .stranger import EXAMPLE, ROOT, WASTE, Call, break_core, break_spec, damage, done
 
 pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -38,6 +40,42 @@ def test_nothing_of_the_project_is_known_to_the_package() -> None:
     assert own
     for path in own:
         assert "raincheck.impl" not in path.read_text(), path
+
+
+def test_the_environment_has_what_the_wheel_declares_and_nothing_else(environment: Path) -> None:
+    python, here = str(environment / "python"), environment
+    where = done([python, "-c", "import pyspark, pytest, raincheck, z3; print(raincheck)"], here)
+    assert str(environment.parent) in where
+
+    undeclared = "try: import yaml\nexcept ImportError as error: print(error)"
+    said = done([python, "-c", undeclared], here)
+    assert said.strip() == "No module named 'yaml'"
+
+
+@pytest.mark.parametrize(
+    ("declares", "raised"),
+    [
+        ("Requires-Dist: msgspec>=999", "msgspec>=999.* is wanted"),
+        ('Requires-Dist: msgspec>=999; extra == "audit"', "msgspec>=999.* is wanted"),
+        (
+            'Requires-Dist: raincheck[a]; extra == "audit"\n'
+            'Requires-Dist: no-such-package; extra == "a"',
+            "no-such-package",
+        ),
+    ],
+)
+def test_a_requirement_that_nothing_here_satisfies_is_found(
+    tmp_path: Path, declares: str, raised: str
+) -> None:
+    metadata = f"Metadata-Version: 2.4\nName: raincheck\nVersion: 1\n{declares}\n"
+    (tmp_path / "METADATA").write_text(metadata)
+    own = Distribution.at(tmp_path)
+
+    with pytest.raises((AssertionError, PackageNotFoundError), match=raised):
+        needed(["raincheck[audit]"], own)
+
+    if "extra" in declares:
+        assert needed(["raincheck"], own) == {}
 
 
 def test_check_holds_and_finds_a_fault_in_the_specification(raincheck: Call, project: Path) -> None:

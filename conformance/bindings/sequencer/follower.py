@@ -140,11 +140,13 @@ class Follower:
         return Wrong("it read its channel out of order", (FalseConjunct(text, values),))
 
     def _depart(self, gone: list[Address], index: int, clock: int) -> None:
+        self.summary.departures += self._departures(gone, index, clock)
+
+    def _departures(self, gone: list[Address], index: int, clock: int) -> list[Departure]:
+        """Return how far it has read the streams of these members."""
         at = self.channels.positions()
-        for member in gone:
-            plain = (member[0], member[1])
-            place = Departure(plain, at.get(plain, 0), index, clock)
-            self.summary.departures.append(place)
+        plain = [(member[0], member[1]) for member in gone]
+        return [Departure(member, at.get(member, 0), index, clock) for member in plain]
 
     def _cut(self, index: int, clock: int) -> Cut:
         """Return how far it has read the streams of its view."""
@@ -155,30 +157,46 @@ class Follower:
 
     def left(self, view: int, bundles: dict[str, int]) -> None:
         """Note how many messages went each way in a view, up to these numbers."""
-        for what, count in bundles.items():
-            if new := count - self.bundles.get(what, 0):
-                self.summary.tally[what.format(view)] = new
+        self.summary.tally |= self._new_bundles(view, bundles)
         self.bundles = bundles
 
-    def finish(self) -> None:
-        """Note what holds at the end of the file."""
-        self.summary.status, self.summary.view = self.me.status, self.me.view
-        self.summary.seqno = self.last_seqno
-        self.summary.written = self.channels.written()
-        if handlers.running(self.me):
-            others = [member for member in self.me.members if member != self.mine]
-            self._depart(others, 0, 0)
-            self.summary.cuts.append(self._cut(0, 0))
-            self.left(self.me.view, self.channels.bundles())
-        self.summary.addresses = list(self.rows.codes)
-        self.summary.view_starts = self.rows.view_starts
-        self.summary.said = [
+    def _new_bundles(self, view: int, bundles: dict[str, int]) -> dict[str, int]:
+        new = {what: count - self.bundles.get(what, 0) for what, count in bundles.items()}
+        return {what.format(view): count for what, count in new.items() if count}
+
+    def so_far(self, *, whole: bool = True) -> Summary:
+        """Return the summary as if the file ended here; not `whole`: without the deliveries."""
+        known, me = self.summary, self.me
+        summary = msgspec.structs.replace(
+            known,
+            findings=list(known.findings),
+            views=list(known.views),
+            departures=list(known.departures),
+            cuts=list(known.cuts),
+            merged=list(known.merged),
+            tally=dict(known.tally),
+            status=me.status,
+            view=me.view,
+            seqno=self.last_seqno,
+            written=self.channels.written(),
+        )
+        if handlers.running(me):
+            others = [member for member in me.members if member != self.mine]
+            summary.departures += self._departures(others, 0, 0)
+            summary.cuts.append(self._cut(0, 0))
+            summary.tally |= self._new_bundles(me.view, self.channels.bundles())
+        if not whole:
+            return summary
+        summary.addresses = list(self.rows.codes)
+        summary.view_starts = list(self.rows.view_starts)
+        summary.said = [
             Statement(VIEW, each.index, view(each.view, each.members, by=each.by))
-            for each in self.summary.views
+            for each in known.views
         ]
         for number, count in self.rows.by_view().items():
-            self.summary.tally[f"delivered {number}"] = count
-        self.summary.delivered = self.rows.delivered.tobytes()
+            summary.tally[f"delivered {number}"] = count
+        summary.delivered = self.rows.packed()
+        return summary
 
 
 def _first_view(initial: Any) -> ViewRecord | None:

@@ -8,12 +8,13 @@ event is checked, and the summary says so.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.columns import Columns
-from raincheck.conformance.trace.events import DECODER, Crash, Event, Footer, Record
+from raincheck.conformance.trace.events import DECODER, Address, Crash, Event, Footer, Record
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding
 from raincheck.conformance.trace.following.order import check_place, gap
 from raincheck.conformance.trace.following.reports import Unusable
@@ -25,6 +26,9 @@ from raincheck.conformance.trace.tracefile import decode_block
 from .records import Wrong
 from .safe import SafeTrace
 from .trace import SequencerTrace
+
+SPILL: Final = 1 << 17
+"""Words of a delivery log that are kept in memory while its file grows."""
 
 
 def follower_of(header: Header, summary: Summary, rows: Rows, columns: Columns) -> SequencerTrace:
@@ -53,6 +57,7 @@ class LocalRun:
         )
         self.trace = follower_of(header, self.summary, self.rows, self.columns)
         self.run, self.who, self.clock = header.run, self.summary.who, 0
+        self.nodes = header.nodes
         self.counts = dict.fromkeys(self.trace.steps, 0)
         self.ended = False
         self.broken = False
@@ -92,10 +97,24 @@ class LocalRun:
             summary.conforming = summary.events = index = event.index
             counts[event.action] += 1
 
-    def done(self) -> Summary:
-        """Close the books; call it once, after the last record."""
-        summary = self.summary
-        self.trace.finish()
+    @property
+    def events(self) -> int:
+        """How many events were read."""
+        return self.summary.events
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What was found in this file alone, so far."""
+        return self.summary.findings
+
+    @property
+    def members(self) -> Collection[Address]:
+        """The members of its last view."""
+        return self.summary.views[-1].members if self.summary.views else ()
+
+    def so_far(self, *, whole: bool = True) -> Summary:
+        """Return the summary as if the file ended here; more may be fed afterwards."""
+        summary = self.trace.so_far(whole=whole)
         summary.actions = {action: n for action, n in self.counts.items() if n}
         if self.broken:
             summary.end = "broken"
@@ -103,6 +122,15 @@ class LocalRun:
             summary.end = "ended"
         summary.complete = summary.end in ("footer", "ended")
         return summary
+
+    def spill(self) -> None:
+        """Move a long delivery log to the disk."""
+        if len(self.rows.delivered) > SPILL:
+            self.rows.spill()
+
+    def done(self) -> Summary:
+        """Return the summary, after the last record."""
+        return self.so_far()
 
     def quarantine(self, line: int, reason: str) -> None:
         """Put one record aside; the run can no longer conform."""

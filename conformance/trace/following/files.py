@@ -44,19 +44,37 @@ def check_file(
 
 def follow_file(path: Path, report: Report, shared: Shared) -> Iterator[Followed]:
     """Check one file, and yield who follows it after each block of lines."""
-    follower: Followed | None = None
+    feed = Feed(path, report, shared)
     for line, block in read_blocks(path, report):
-        while follower is None and block:
+        feed.take(line, block)
+        if feed.unusable:
+            return
+        if feed.follower is not None:
+            yield feed.follower
+
+
+class Feed:
+    """Hands the blocks of lines of one file to who follows it, and begins with the header."""
+
+    def __init__(self, path: Path, report: Report, shared: Shared) -> None:
+        self.path = path
+        self.follower: Followed | None = None
+        self.unusable = False
+        """Whether the first record is no header that can be used: nothing behind it is read."""
+        self._report, self._shared = report, shared
+
+    def take(self, line: int, block: bytes) -> None:
+        """Check the records of a block of lines, the first of which is number `line`."""
+        while self.follower is None and block and not self.unusable:
             head, newline, block = block.partition(b"\n")
-            for batch in decode_block(path, line, head + newline, report, DECODER):
-                follower = _begun(path, batch.records[0], line, report, shared)
-                if follower is None:
-                    return
+            for batch in decode_block(self.path, line, head + newline, self._report, DECODER):
+                self.follower = _begun(
+                    self.path, batch.records[0], line, self._report, self._shared
+                )
+                self.unusable = self.follower is None
             line += 1
-        if follower is not None:
-            if block:
-                follower.feed(line, block)
-            yield follower
+        if self.follower is not None and block:
+            self.follower.feed(line, block)
 
 
 def _begun(path: Path, record: Any, line: int, report: Report, shared: Shared) -> Followed | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.columns import ends_of
-from raincheck.conformance.trace.findings import FileReport
-from raincheck.conformance.trace.records import DECODER, Header
+from raincheck.conformance.trace.findings import FileReport, Finding
+from raincheck.conformance.trace.records import DECODER, Address, Header
 from raincheck.conformance.trace.step import Step
 from raincheck.conformance.trace.tracefile import decode_block, split_lines
 
@@ -32,7 +35,7 @@ class Follower:
     def __init__(self, path: Path, header: Header, problems: Report, shared: Shared) -> None:
         full = self.full = InFull(path, header, shared)
         self.path = path
-        self.run, self.who, self.clock = header.run, full.report.who, 0
+        self.run, self.who, self.nodes, self.clock = header.run, full.report.who, header.nodes, 0
         self.columns = full.columns
         """The ends of its messages."""
         defaults = getattr(full.binding.local, "_field_defaults", {})
@@ -122,23 +125,57 @@ class Follower:
                     # Messages of which only the number was taken are found out in full alone.
                     self._fast = self._fast if self.columns.counted() else None
 
-    def done(self) -> FileReport:
-        """Return the report; without a footer events may be missing at the end."""
-        report = self.full.report
-        for action, count in self._counts.items():
-            report.actions[action] = report.actions.get(action, 0) + count
-        report.complete = self.full.ended
-        report.end = "footer" if self.full.ended else "open"
+    @property
+    def ended(self) -> bool:
+        """Whether its footer was read."""
+        return self.full.ended
+
+    @property
+    def events(self) -> int:
+        """How many events were read."""
+        return self.full.report.events
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """What was found in this file alone, so far."""
+        return self.full.report.findings
+
+    @property
+    def members(self) -> Collection[Address]:
+        """Nobody: its channels have one reader each."""
+        return ()
+
+    def so_far(self, *, whole: bool = True) -> FileReport:
+        """Return the report as if the file ended here; more may be fed afterwards."""
+        full = self.full
+        actions = self._counts + Counter(full.report.actions)
         to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
-        report.sent_to = tuple(sorted(set(to)))
-        if self.full.observer is not None:
-            report.seen = self.full.observer.done()
-        heard = self.full.heard
+        report = msgspec.structs.replace(
+            full.report,
+            actions=dict(actions),
+            findings=list(full.report.findings),
+            complete=full.ended,
+            end="footer" if full.ended else "open",
+            sent_to=tuple(sorted(set(to))),
+        )
+        if (watch := full.watch) is not None:
+            report.tested, report.noted = watch.tested, watch.noted_at(full.local)
+        if not whole:
+            return report
+        if full.observer is not None:
+            report.seen = full.observer.done()
+        heard = full.heard
         report.said, report.tally, report.tracks = heard.said, heard.tally, heard.packed()
-        if (watch := self.full.watch) is not None:
-            watch.end(self.full.local)
-            report.tested, report.noted = watch.tested, watch.noted
+        if watch is not None:
             report.sequences = {name: rows.tobytes() for name, rows in watch.sequences.items()}
+        return report
+
+    def spill(self) -> None:
+        """Keep all: what both ends of its channels have is compared at the end."""
+
+    def done(self) -> FileReport:
+        """Return the report, after the last record."""
+        report = self.so_far()
         if self._fast is not None:
             self._shared.give_back(self._fast)
         return report

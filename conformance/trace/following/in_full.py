@@ -84,18 +84,19 @@ class InFull:
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
         if header.merges:
             self._ends.meet(self.local)
-        if not self._begins():
-            self._find("a node does not begin like this", line=1)
+        self._begin()
 
-    def _begins(self) -> bool:
-        """Evaluate the first state, and return whether a node begins like this."""
+    def _begin(self) -> None:
+        """Evaluate the first state, and find out whether a node begins like this."""
         begins = self.binding.begins
         try:
             if self.watch is not None:
                 self.watch.begin(self.local)
-            return begins is None or begins(self.rules, self.local)
-        except Exception:  # noqa: BLE001 - a state that no node has may be anything
-            return False
+            if begins is not None and not begins(self.rules, self.local):
+                self._find("a node does not begin like this", line=1)
+        except Exception as problem:  # noqa: BLE001 - a state that no node has may be anything
+            why = f"the first state cannot be judged ({type(problem).__name__}: {problem})"
+            self._find(why, line=1, verdict=INCONCLUSIVE)
 
     def take(self, record: Any, line: int) -> None:
         """Check the next record."""

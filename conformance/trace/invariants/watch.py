@@ -246,17 +246,9 @@ class Watch:
         if tested.broken == NEVER or index < tested.broken:
             tested.broken = index
 
-    def _note(self, notes: Iterable[Note]) -> None:
-        """Keep notes, with values as JSON has them."""
-        indices, topics, values = zip(*notes, strict=True) if notes else ((), (), ())
-        plain = msgspec.json.decode(msgspec.json.encode(values))
-        self._noted += map(Statement, topics, indices, plain)
-
-    def end(self, local: Any) -> None:
-        """Note what the last state says."""
-        self.settle()
-        if self._plan.invariants.ends is not None:
-            self._note([(0, *said) for said in self._plan.invariants.ends(local)])
+    def _note(self, notes: Sequence[Note]) -> None:
+        """Keep notes."""
+        self._noted += _statements(notes)
 
     @property
     def tested(self) -> dict[str, Tested]:
@@ -271,8 +263,20 @@ class Watch:
         self.settle()
         return self._noted
 
+    def noted_at(self, local: Any) -> list[Statement]:
+        """Return the notes, with what this state says, in which the file ends."""
+        ends = self._plan.invariants.ends
+        return self.noted + _statements([] if ends is None else [(0, *s) for s in ends(local)])
+
     @property
     def sequences(self) -> dict[str, array[int]]:
         """Digests of values, by name."""
         self.settle()
         return self._sequences
+
+
+def _statements(notes: Sequence[Note]) -> list[Statement]:
+    """Return notes with values as JSON has them."""
+    indices, topics, values = zip(*notes, strict=True) if notes else ((), (), ())
+    plain = msgspec.json.decode(msgspec.json.encode(values))
+    return [*map(Statement, topics, indices, plain)]

@@ -6,6 +6,9 @@ messages it has. The contents are a 64-bit hash that is the same in every proces
 
 from array import array
 from hashlib import blake2b
+from os import SEEK_END
+from tempfile import TemporaryFile
+from typing import IO
 
 import numpy as np
 
@@ -38,6 +41,13 @@ class Rows:
         self._hashes: dict[str, int] = {}
         self._view = -1
         self._next = -1
+        self._earlier: IO[bytes] | None = None
+        self._moved = 0
+
+    def __del__(self) -> None:
+        """Close the file that nobody else knows."""
+        if self._earlier is not None:
+            self._earlier.close()
 
     def code_of(self, node: str) -> int:
         """The node's name as a number, the same in every process."""
@@ -53,9 +63,27 @@ class Rows:
             code = self.codes[sender] = len(self.codes)
         return code << SEQNO_BITS
 
+    def packed(self) -> bytes:
+        """The delivery log, as it travels."""
+        if self._earlier is None:
+            return self.delivered.tobytes()
+        self._earlier.seek(0)
+        return self._earlier.read() + self.delivered.tobytes()
+
+    def spill(self) -> None:
+        """Move the log, but for the last run, which may become longer, to a file without a name."""
+        last = 2 if self.delivered and self.delivered[-1] < 0 else 1
+        rows = self.delivered[:-last]
+        if self._earlier is None:
+            self._earlier = TemporaryFile()  # noqa: SIM115 - it is gone when nobody needs it
+        self._earlier.seek(0, SEEK_END)
+        self._earlier.write(rows.tobytes())
+        self._moved += len(rows)
+        del self.delivered[:-last]
+
     def by_view(self) -> dict[int, int]:
         """The number of messages that were delivered in each view."""
-        rows = np.array(self.delivered, dtype=np.int64)
+        rows = np.frombuffer(self.packed(), dtype=np.int64)
         # A run's length is behind its first message, which is one already.
         sizes = np.where(rows < 0, -rows - 1, 1)
         ends = [*(start for start, _ in self.view_starts), len(rows)][1:]
@@ -68,7 +96,7 @@ class Rows:
         """Append a run to the delivery log; one that continues the last one lengthens it."""
         if view != self._view:
             self._view = view
-            self.view_starts.append((len(self.delivered), view))
+            self.view_starts.append((self._moved + len(self.delivered), view))
         elif key == self._next:
             if self.delivered[-1] < 0:
                 self.delivered[-1] -= count

@@ -64,26 +64,20 @@ def _in_a_row(s: World, n: Expr, j: Expr) -> Expr:
     )
 
 
-def _queued(s: World, n: Expr, i: Expr) -> Expr:
+def _of_the_log(s: World, n: Expr, i: Expr, sender: Expr, number: Expr) -> Expr:
+    """The place i of the log of n's view has a broadcast, and it is that one of the sender's."""
     v = s.view(n)
-    return Implies(
-        s.queued(n, i),
-        And(
-            *(running(s, n), logged(s, v, i), s.queued_from(n, i) == s.log_from(v, i)),
-            s.queued_number(n, i) == s.log_number(v, i),
-        ),
-    )
+    return And(logged(s, v, i), sender == s.log_from(v, i), number == s.log_number(v, i))
+
+
+def _queued(s: World, n: Expr, i: Expr) -> Expr:
+    mine = _of_the_log(s, n, i, s.queued_from(n, i), s.queued_number(n, i))
+    return Implies(s.queued(n, i), And(running(s, n), mine))
 
 
 def _kept(s: World, n: Expr, i: Expr) -> Expr:
-    v = s.view(n)
-    return Implies(
-        s.kept(n, i),
-        And(
-            *(leads(s, n), logged(s, v, i), s.kept_from(n, i) == s.log_from(v, i)),
-            s.kept_number(n, i) == s.log_number(v, i),
-        ),
-    )
+    mine = _of_the_log(s, n, i, s.kept_from(n, i), s.kept_number(n, i))
+    return Implies(s.kept(n, i), And(leads(s, n), mine))
 
 
 def _acknowledged(s: World, n: Expr, p: Expr) -> Expr:

@@ -1,0 +1,1 @@
+"""Traces that are judged while they are written."""
