@@ -40,6 +40,7 @@ EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
 CONSTANTS
     Ranking,           \* every member there is, in the order of the ring
     Founders,          \* those that found the ring; the others join
+    Names,             \* the names of the locks
 
     \* What is assumed of the ring.
     NewestCopy,        \* a token is made anew from the newest copy that those who agree have
@@ -404,6 +405,13 @@ Init ==
     /\ held = [n \in Node |-> {}]
     /\ requests = [n \in Node |-> 0]
     /\ given = <<>>
+
+Next ==
+    \/ \E n \in Node :
+        \/ Arrive(n) \/ Depart(n) \/ Join(n) \/ Crash(n) \/ Recover(n)
+        \/ \E name \in Names, mode \in {"read", "write"} : Want(n, name, mode)
+        \/ \E w \in Range(wishes[n]) : Drop(n, w.request)
+        \/ \E agree, kept \in SUBSET Node : Make(n, agree, kept)
 
 -----------------------------------------------------------------------------
 (* Promises *)

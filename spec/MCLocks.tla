@@ -7,7 +7,6 @@ EXTENDS Locks
 
 CONSTANTS
     Nodes,            \* a set of nodes, of "a" to "d"; the ring goes in the order of the letters
-    Names,            \* the names of the locks
     Writers,          \* the nodes that may want to write
     Readers,          \* the nodes that may want to read
     Crashers,         \* the nodes that may crash
