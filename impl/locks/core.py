@@ -191,7 +191,7 @@ class Locks:
         good = self.good
         resets = not good and (not self.repairs.all_ask or event.members - {self.me} <= self.askers)
         lays = resets or (good and bool(self.askers))
-        there = self._own_lines()
+        there = {line.request for line in self._own_lines()}
         new = [wish for wish in self.wishes if wish.request not in there]
         return Post(
             self.me,
@@ -222,11 +222,9 @@ class Locks:
 
     # ------------------------------------------------------------------ what to tell
 
-    def _own_lines(self) -> dict[int, Request]:
+    def _own_lines(self) -> list[Request]:
         me, shown = self.me, self._shown
-        return {
-            line.request: line for line in self.table if line.member == me and line.session == shown
-        }
+        return [line for line in self.table if line.member == me and line.session == shown]
 
     def _tell(self) -> list[Effect]:
         if not self.wishes:
@@ -238,17 +236,17 @@ class Locks:
             self.held = frozenset(each for each in self.held if each.request not in lost)
         new: list[Held] = []
         if self.base is not None and self.base == self.epoch:
-            for wish in self.wishes:
-                line = there.get(wish.request)
-                if line is not None and line.fence is not None:
-                    held = Held(wish.request, line.name, line.mode, line.fence)
+            wanted = {wish.request for wish in self.wishes}
+            for line in there:
+                if line.request in wanted and line.fence is not None:
+                    held = Held(line.request, line.name, line.mode, line.fence)
                     if held not in self.held:
                         new.append(held)
             self.held |= frozenset(new)
         return [*map(Lost, sorted(lost)), *sorted(new)]
 
-    def _is_lost(self, held: Held, there: dict[int, Request]) -> bool:
+    def _is_lost(self, held: Held, there: list[Request]) -> bool:
         if self.base is None:
             return self.repairs.loses_off_chain
-        line = there.get(held.request)
-        return line is None or line.fence != held.fence
+        kept = (line.fence for line in there if line.request == held.request)
+        return held.fence not in kept
