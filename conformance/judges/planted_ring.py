@@ -87,9 +87,9 @@ PLANTED: Final[dict[str, Planted]] = {
             "FenceUnique: violated: {'fence': [0, '', 0, 10]", "b.0", faults.other_number
         ),
         "one_lock: yield _two_locks(one, two)": _plant(
-            "OneLock: violated: {'fences': [[0, '', 0, 11], [0, '', 0, 12]]",
+            "OneLock: violated: {'fences': [[0, '', 0, 14], [0, '', 0, 15]]",
             "b.0",
-            faults.never_lets_go,
+            faults.lets_go_late,
         ),
         "one_lock: yield _two_locks(*sorted((other, dead), key=lambda each: each[1].first))": (
             _plant("OneLock: violated: {'fences'", "b.0", faults.dies_with_the_lock)
@@ -103,7 +103,7 @@ PLANTED: Final[dict[str, Planted]] = {
             faults.delivers_backwards,
         ),
         "integrity: yield Witness(each.at, facts | {'twice': True})": _plant(
-            "Integrity: violated: {'members': [['b', 0]], 'messages': [['b', 0, 1]], 'twice'",
+            "Integrity: violated: {'members': [['b', 0]], 'messages': [['c', 0, 1]], 'twice'",
             "b.0",
             faults.delivers_again,
             then="Fifo: violated",

@@ -120,7 +120,7 @@ PLANTED: Final[dict[str, Planted]] = {
             bad=_read(lambda folder: folder),
             words="cannot be read any further (Is a directory)",
         ),
-        "push: the line is longer than … bytes": Plant(
+        "Splitter.push: the line is longer than … bytes": Plant(
             good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"
         ),
         "decode_block: truncated last line: …": unsure(

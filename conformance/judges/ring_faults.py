@@ -163,7 +163,7 @@ def delivers_too_soon(lines: Records) -> None:
 
 
 def delivers_backwards(lines: Records) -> None:
-    record = telling(lines, "Deliver")[1]
+    record = telling(lines, "Deliver")[0]
     first, second, *others = record["told"]
     record["told"] = [second, first, *others]
 

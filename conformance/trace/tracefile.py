@@ -85,8 +85,7 @@ class Splitter:
             self._carry += chunk
             if len(self._carry) > MAX_LINE:
                 reason = f"the line is longer than {MAX_LINE} bytes"
-                problem = Problem(str(self.path), self.line, reason, _excerpt(self._carry))
-                self._report(problem)
+                self._report(Problem(str(self.path), self.line, reason, _excerpt(self._carry)))
                 self._carry, self._skipping = b"", True
             return None
         line, block = self.line, self._carry + chunk[:cut]

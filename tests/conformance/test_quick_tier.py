@@ -24,6 +24,7 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "gms-leave": "Leave and ReceiveLeave are taken",
     "gms-return": "Restart is taken",
     "gms-transfer": "RequestTransfer is taken",
+    "locks-joins-calm": "a process that has no token yet cannot post",
     "merge2-f6-repaired": "the largest graph of MERGE2 with its assumptions granted",
     "nakack-f15-altered": "Corrupt is taken",
     "nakack-f15-undone": "Forge is taken",

@@ -210,7 +210,11 @@ def test_one_writes_and_fences_grow_and_all_are_served(seed: int, names: str) ->
         assert not member.core.table
 
 
-@pytest.mark.parametrize("rule", sorted(Repairs.__dataclass_fields__))
+SHOWN_ALONE = {"ends_gone", "loses_off_chain"}
+"""In a random ring all come back in the end, and who is off the chain is asked nothing."""
+
+
+@pytest.mark.parametrize("rule", sorted(Repairs.__dataclass_fields__.keys() - SHOWN_ALONE))
 def test_without_a_rule_something_breaks(rule: str) -> None:
     repairs = Repairs(**{rule: False})
     for seed in range(1000):
@@ -240,3 +244,37 @@ def test_what_nobody_wants_cannot_be_given_back() -> None:
     core = Locks(FIRST.by, 1, epoch=FIRST, founds=True)
     with pytest.raises(NotEnabled):
         core.handle(Drop(1))
+
+
+def holding(repairs: Repairs) -> Locks:
+    """a's core, which holds x, as b holds y."""
+    a, b = Address("a", 0), Address("b", 0)
+    core = Locks(a, 1, epoch=FIRST, founds=True, repairs=repairs)
+    core.handle(Arrive(FIRST, ()))
+    core.handle(Want("x", "write"))
+    core.handle(Depart(1, frozenset({a, b})))
+    theirs = Locks(b, 1, epoch=FIRST, founds=True)
+    theirs.handle(Want("y", "write"))
+    (post, _) = theirs.handle(Depart(2, frozenset({a, b})))
+    core.handle(Arrive(FIRST, (post,)))
+    return core
+
+
+@pytest.mark.parametrize("rule", [True, False])
+def test_what_somebody_held_that_is_on_no_list_any_more_is_given_back(rule: bool) -> None:
+    core = holding(Repairs(ends_gone=rule))
+
+    effects = core.handle(Depart(3, frozenset({Address("a", 0)})))
+
+    ended = {ticket for each in effects if isinstance(each, Post) for ticket in each.ended}
+    assert {ticket.member.node for ticket in ended} == ({"b"} if rule else set())
+
+
+@pytest.mark.parametrize("rule", [True, False])
+def test_who_is_off_the_chain_is_told_that_it_has_lost_what_it_held(rule: bool) -> None:
+    core = holding(Repairs(loses_off_chain=rule))
+
+    effects = core.handle(Arrive(Epoch(2, Address("c", 0)), ()))
+
+    assert effects == ([Lost(1)] if rule else [])
+    assert bool(core.held) is not rule

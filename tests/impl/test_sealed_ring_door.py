@@ -10,7 +10,16 @@ import pytest
 
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore.events import LIMIT, ZERO, Call911, Epoch, Settled
-from raincheck.impl.ring.frames import ACK, GONE, HELLO, HERE, MESSAGE, REFUSED, Frames
+from raincheck.impl.ring.frames import (
+    ACK,
+    GONE,
+    HELLO,
+    HERE,
+    MESSAGE,
+    REFUSED,
+    WANTED,
+    Frames,
+)
 from raincheck.impl.ring.wire import RaincoreCodec
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.sealing.sealing import SEED, Sealing
@@ -140,4 +149,4 @@ def test_no_kind_of_datagram_of_a_ring_is_taken_again(place: str) -> None:
     for each in (undisturbed, ring):
         goes_on(each)
     assert state(ring) == state(undisturbed)
-    assert set(recorded) == {MESSAGE, ACK, HELLO, HERE}
+    assert set(recorded) == {MESSAGE, ACK, HELLO, HERE, WANTED}

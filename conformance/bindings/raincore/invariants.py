@@ -47,6 +47,12 @@ INVARIANTS: Final = Invariants(
                 "that was cut off after a crash has gaps; OneLock rests on it, and is judged"
             ),
         ),
+        "OneGrant": (
+            Unshown(
+                why="between epochs it speaks of one moment at several members, and no record says "
+                "who stands still; OneLock and FenceUnique are judged"
+            ),
+        ),
         "MajorityAsked": (Unshown(why="it speaks of who can reach whom"),),
         "MajorityListed": (Unshown(why="it holds where nobody leaves, which no record promises"),),
         "PlacesKept": (
