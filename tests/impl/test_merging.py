@@ -552,7 +552,6 @@ def test_a_merged_view_is_a_view() -> None:
     assert str(view) == "view 5 [a.0 b.0]"
 
 
-@pytest.mark.xfail(strict=True, reason="MRG-F21, which is open")
 @pytest.mark.parametrize("names", ["abc", "abcd", "abcde"])
 def test_a_member_that_only_its_sides_leader_gave_up_goes_on_in_the_merged_view(names: str) -> None:
     """Another side's member leads that view, and hears the one that was given up (MRG-F21)."""
