@@ -1,0 +1,1 @@
+"""LOCKS: how model and implementation name the same things."""

@@ -1,0 +1,1 @@
+"""LOCKS: named locks over a ring, for readers and writers."""

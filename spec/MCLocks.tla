@@ -1,0 +1,90 @@
+------------------------------ MODULE MCLocks ------------------------------
+(***************************************************************************)
+(* Locks, made finite: who may want what, and how often what happens.      *)
+(* The cases, with what must hold of each: cases/locks.toml.               *)
+(***************************************************************************)
+EXTENDS Locks
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the ring goes in the order of the letters
+    Writers,          \* the nodes that may want to write
+    Readers,          \* the nodes that may want to read
+    Crashers,         \* the nodes that may crash
+    Returners,        \* the nodes that come back
+    Rejoiners,        \* the nodes that may come onto the list
+    LeftOut,          \* the nodes that may be left out of a new epoch though they run
+    OnlyNew,          \* ... only before all on the list have held it
+    Keepers,          \* the nodes that may keep their places in the mail when they are left out
+    MaxWants,         \* how often a process wants a lock
+    MaxDrops,         \* how often locks are given back, all together
+    MaxCrashes,       \* how many crashes there are
+    MaxEpoch,         \* how many epochs
+    MaxPosts          \* how many posts there are in an epoch
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+VARIABLES
+    crashes,          \* how many there were
+    drops
+
+mcVars == <<vars, crashes, drops>>
+
+MCInit == Init /\ crashes = 0 /\ drops = 0
+
+MCDepart(n) ==
+    /\ \A t \in tokens : t.at = n => Len(Of(t)) < MaxPosts
+    /\ Depart(n)
+    /\ UNCHANGED <<crashes, drops>>
+
+MCArrive(n) == Arrive(n) /\ UNCHANGED <<crashes, drops>>
+
+MCWant(n, name, mode) ==
+    /\ n \in (IF mode = "read" THEN Readers ELSE Writers)
+    /\ requests[n] < MaxWants
+    /\ Want(n, name, mode)
+    /\ UNCHANGED <<crashes, drops>>
+
+MCDrop(n, request) == drops < MaxDrops /\ Drop(n, request) /\ drops' = drops + 1 /\ UNCHANGED crashes
+
+MCMake(n) ==
+    /\ Newest < MaxEpoch
+    /\ \E agree \in SUBSET List : \E kept \in SUBSET Keepers :
+        /\ kept \cap agree = {}
+        /\ \A p \in List \ agree :
+            up[p] => p \in LeftOut
+                     /\ (OnlyNew => \E t \in tokens : t.epoch[1] = Newest /\ ~Sure(t))
+        /\ Make(n, agree, kept)
+    /\ UNCHANGED <<crashes, drops>>
+
+MCJoin(n) == n \in Rejoiners /\ Join(n) /\ UNCHANGED <<crashes, drops>>
+
+MCCrash(n) ==
+    n \in Crashers /\ crashes < MaxCrashes /\ Crash(n) /\ crashes' = crashes + 1 /\ UNCHANGED drops
+
+MCRecover(n) == n \in Returners /\ Recover(n) /\ UNCHANGED <<crashes, drops>>
+
+MCNext ==
+    \/ \E n \in Node :
+        \/ MCArrive(n) \/ MCDepart(n) \/ MCJoin(n) \/ MCCrash(n) \/ MCRecover(n)
+        \/ MCMake(n)
+        \/ \E name \in Names, mode \in {"read", "write"} : MCWant(n, name, mode)
+        \/ \E request \in 1 .. MaxWants : MCDrop(n, request)
+
+\* The token goes on, or is made anew if it is lost; whoever is down and may come back does; what is
+\* held is given back.
+MCFairness ==
+    /\ WF_mcVars(\E n \in Node : MCArrive(n) \/ MCDepart(n) \/ MCRecover(n) \/ MCMake(n))
+    /\ SF_mcVars(\E n \in Node : MCJoin(n))
+    /\ WF_mcVars(\E n \in Node : \E h \in held[n] : MCDrop(n, h.request))
+
+MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
+
+-----------------------------------------------------------------------------
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
+
+CrashersExercise == crashes > 0
+ReturnersExercise == \E n \in Node : session[n] > 1
+LeftOutExercise == \E t \in tokens : t.epoch[1] < Newest /\ Alive(t)
+ReadersExercise == \E n \in Readers : \E h \in held[n] : h.mode = "read"
+
+=============================================================================

@@ -1,0 +1,242 @@
+"""LOCKS' core over a ring that loses its token: any order of crashes, cuts, joins and requests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from raincheck.impl.errors import NotEnabled
+from raincheck.impl.locks.core import Locks, Repairs
+from raincheck.impl.locks.events import (
+    Arrive,
+    Depart,
+    Drop,
+    Fence,
+    Held,
+    Lost,
+    Mode,
+    Post,
+    Want,
+)
+from raincheck.impl.messages import Address
+from raincheck.impl.raincore.events import Epoch
+
+FIRST = Epoch(0, Address("a", 0))
+MODES: tuple[Mode, ...] = ("read", "write", "write")
+
+
+@dataclass
+class Token:
+    """A token at a member; `places`: who reads on where it was."""
+
+    epoch: Epoch
+    at: Address
+    members: frozenset[Address]
+    places: set[Address]
+    arrived: bool = False
+
+
+@dataclass
+class Member:
+    core: Locks
+    up: bool = True
+    copy: tuple[Epoch, int] | None = None
+    last: int = 0
+    promised: int = 0
+
+
+@dataclass
+class Ring:
+    """What docs/ring.md promises of a ring, and no more."""
+
+    names: str
+    random: Random
+    repairs: Repairs = field(default_factory=Repairs)
+
+    def __post_init__(self) -> None:
+        everybody = [Address(name, 0) for name in self.names]
+        self.members = {
+            me: Member(
+                Locks(me, 1, epoch=FIRST, founds=True, repairs=self.repairs), copy=(FIRST, 0)
+            )
+            for me in everybody
+        }
+        self.posts: dict[Epoch, list[Post]] = {FIRST: []}
+        self.token: Token | None = Token(FIRST, everybody[0], frozenset(everybody), set(everybody))
+        self.list, self.newest = frozenset(everybody), FIRST
+        self.late: list[Token] = []
+        self.told: list[tuple[str, Mode, Fence, bool]] = []
+        self.greatest: dict[str, Fence] = {}
+
+    @property
+    def up(self) -> list[Address]:
+        return [me for me, member in self.members.items() if member.up]
+
+    # ------------------------------------------------------------------ the token
+
+    def pass_on(self, token: Token) -> None:
+        """Let the token come to a member, or go on from there."""
+        me = self.members[token.at]
+        posts = self.posts[token.epoch]
+        if not me.up or token.epoch.n < me.promised:
+            return
+        if not token.arrived:
+            start = me.last if token.at in token.places else len(posts)
+            token.places.add(token.at)
+            token.arrived = True
+            me.last, me.promised = max(start, len(posts)), token.epoch.n
+            me.copy = (token.epoch, len(posts))
+            self._hear(token, me.core.handle(Arrive(token.epoch, tuple(posts[start:]))))
+            return
+        effects = me.core.handle(Depart(len(posts) + 1, token.members))
+        posts += [each for each in effects if isinstance(each, Post)]
+        me.last, me.copy = max(me.last, len(posts)), (token.epoch, len(posts))
+        self._hear(token, effects)
+        later = [each for each in sorted(token.members) if each > token.at]
+        token.at, token.arrived = (later or sorted(token.members))[0], False
+
+    def _hear(self, token: Token, effects: list[Post | Held | Lost]) -> None:
+        late = token is not self.token
+        for held in (each for each in effects if isinstance(each, Held)):
+            if not late and held.mode == "write":
+                greatest = self.greatest.get(held.name)
+                assert greatest is None or held.fence > greatest
+            self.told.append((held.name, held.mode, held.fence, late))
+            before = self.greatest.get(held.name, held.fence)
+            self.greatest[held.name] = max(before, held.fence)
+        fences = [fence for _, _, fence, _ in self.told]
+        assert len(set(fences)) == len(fences)
+        self.check()
+
+    def check(self) -> None:
+        """Among members that know the newest epoch one writes, or all read."""
+        known = [m.core for m in self.members.values() if m.up and m.core.base == self.newest]
+        held = [each for core in known for each in core.held]
+        for name in {each.name for each in held}:
+            modes = [each.mode for each in held if each.name == name]
+            assert len(modes) == 1 or set(modes) == {"read"}, held
+
+    # ------------------------------------------------------------------ what happens to it
+
+    def lose(self, *, crash: bool) -> None:
+        """Whoever has the token, or a minority with it, is gone: the others make it anew."""
+        token = self.token
+        assert token is not None
+        there = [me for me in sorted(token.members) if self.members[me].up]
+        gone = {token.at}
+        most = (len(token.members) - 1) // 2 - (len(token.members) - len(there))
+        others = [me for me in there if me != token.at]
+        gone.update(self.random.sample(others, self.random.randint(0, max(0, most - 1))))
+        agree = [me for me in there if me not in gone]
+        if 2 * len(agree) <= len(token.members):
+            return
+        if crash:
+            for me in gone:
+                self.members[me].up = False
+        else:
+            self.late.append(token)
+        newest = max(self.members[me].copy or (FIRST, -1) for me in agree)
+        maker = self.random.choice([me for me in agree if self.members[me].copy == newest])
+        self.newest = Epoch(self.newest.n + 1, maker)
+        self.posts[self.newest] = self.posts[newest[0]][: newest[1]]
+        kept = {me for me in token.places - set(agree) if self.random.random() < 0.5}
+        self.token = Token(self.newest, maker, frozenset(agree), {*agree, *kept})
+        for me in agree:
+            self.members[me].promised = self.newest.n
+
+    def come_back(self) -> None:
+        """Let one that is down start again, or one that is off the list come onto it."""
+        token = self.token
+        assert token is not None
+        if down := [me for me, member in self.members.items() if not member.up]:
+            me = self.random.choice(down)
+            member = self.members[me]
+            epoch = member.copy[0] if member.copy else None
+            session = member.core.session + 1
+            member.core = Locks(me, session, epoch=epoch, repairs=self.repairs)
+            member.up = True
+        off = [me for me in self.up if me not in token.members]
+        if off and token.arrived:
+            token.members |= {self.random.choice(off)}
+
+    def ask(self) -> None:
+        """Let an application want something, or give it back."""
+        core = self.members[self.random.choice(self.up)].core
+        if core.wishes and self.random.random() < 0.6:
+            core.handle(Drop(self.random.choice(core.wishes).request))
+        elif len(core.wishes) < 3:
+            core.handle(Want(self.random.choice("xy"), self.random.choice(MODES)))
+
+    def run(self, steps: int) -> None:
+        for _ in range(steps):
+            assert self.token is not None
+            chance = self.random.random()
+            if chance < 0.03:
+                self.lose(crash=self.random.random() < 0.5)
+            elif chance < 0.06:
+                self.come_back()
+            elif chance < 0.2 and self.up:
+                self.ask()
+            elif chance < 0.3 and self.late:
+                self.pass_on(self.random.choice(self.late))
+            else:
+                self.pass_on(self.token)
+
+    def settle(self) -> None:
+        """All come back, and whatever is held is given back until nobody waits."""
+        self.late.clear()
+        for _ in range(60 * len(self.members)):
+            assert self.token is not None
+            self.come_back()
+            self.pass_on(self.token)
+            for member in self.members.values():
+                for held in member.core.held:
+                    member.core.handle(Drop(held.request))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(["abc", "abcd", "abcde"]))
+def test_one_writes_and_fences_grow_and_all_are_served(seed: int, names: str) -> None:
+    ring = Ring(names, Random(seed))
+    ring.run(400)
+    ring.settle()
+    for member in ring.members.values():
+        assert member.core.good
+        assert not member.core.wishes
+        assert not member.core.table
+
+
+@pytest.mark.parametrize("rule", sorted(Repairs.__dataclass_fields__))
+def test_without_a_rule_something_breaks(rule: str) -> None:
+    repairs = Repairs(**{rule: False})
+    for seed in range(1000):
+        ring = Ring("abcd", Random(seed), repairs)
+        try:
+            ring.run(400)
+            ring.settle()
+            for member in ring.members.values():
+                assert member.core.good
+                assert not member.core.wishes
+                assert not member.core.table
+        except AssertionError:
+            return
+    pytest.fail(f"nothing breaks without {rule}")
+
+
+def test_a_request_is_granted_when_the_token_is_here() -> None:
+    core = Locks(FIRST.by, 1, epoch=FIRST, founds=True)
+    assert core.handle(Arrive(FIRST, ())) == []
+    core.handle(Want("x", "write"))
+    post, held = core.handle(Depart(7, frozenset({FIRST.by})))
+    assert isinstance(post, Post)
+    assert held == Held(1, "x", "write", Fence(FIRST, 7, 1))
+
+
+def test_what_nobody_wants_cannot_be_given_back() -> None:
+    core = Locks(FIRST.by, 1, epoch=FIRST, founds=True)
+    with pytest.raises(NotEnabled):
+        core.handle(Drop(1))

@@ -1,0 +1,85 @@
+"""LOCKS' model: tables, and that promises break without their rules."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.locks.events import INPUTS, Epoch, Post, Request
+from raincheck.model.locks.handlers import HANDLERS, Rules, changed
+from raincheck.model.locks.promises import invariants
+from raincheck.model.locks.system import machine
+from raincheck.model.machine.explore import explore
+
+RULES = Rules()
+FIRST = Epoch(1, "a")
+CASES = {case.name: case for case in load_cases() if case.protocol == "locks"}
+
+
+def post(*wanted: Request, place: int = 1) -> Post:
+    return Post("a", FIRST, place, None, False, False, (), frozenset(), wanted)
+
+
+def request(member: str, mode: str) -> Request:
+    return Request(member, 1, 1, "x", mode)
+
+
+def test_every_input_has_its_handler() -> None:
+    assert INPUTS.keys() == HANDLERS.keys()
+
+
+@pytest.mark.parametrize(
+    ("modes", "holding"),
+    [("w", 1), ("ww", 1), ("rr", 2), ("rw", 1), ("wr", 1), ("rwr", 1), ("rrw", 2)],
+)
+def test_a_writer_is_alone_and_nobody_passes_a_writer_that_waits(modes: str, holding: int) -> None:
+    kinds = {"r": "read", "w": "write"}
+    lines = [request(chr(97 + i), kinds[mode]) for i, mode in enumerate(modes)]
+    table = changed(RULES, (), post(*lines))
+    assert [line.fence is not None for line in table] == [i < holding for i in range(len(modes))]
+
+
+def test_names_do_not_wait_for_each_other() -> None:
+    other = request("b", "write")._replace(name="y")
+    table = changed(RULES, (), post(request("a", "write"), other))
+    assert all(line.fence is not None for line in table)
+
+
+def test_every_rule_is_a_constant_of_the_cases() -> None:
+    names = {field.name for field in dataclasses.fields(RULES)}
+    undone = {
+        case.name.removeprefix("locks-").removesuffix("-undone")
+        for case in CASES.values()
+        if case.name.endswith("-undone")
+    }
+    assert len(names) == 9
+    assert undone == {
+        "chained",
+        "parent",
+        "ask",
+        "off",
+        "session",
+        "earlier",
+        "gone",
+        "fence",
+        "newest",
+        "own",
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "rule", "broken"),
+    [
+        ("locks-ask-repaired", "all_ask", "OneWriter"),
+        ("locks-session-repaired", "sessions", "FenceUnique"),
+        ("locks-chained-repaired", "chained", "OneCurrent"),
+    ],
+)
+def test_a_rule_taken_back_breaks_its_promise(case: str, rule: str, broken: str) -> None:
+    system = machine(CASES[case].constants)
+    system.rules = dataclasses.replace(system.rules, **{rule: False})
+    constants = dataclasses.replace(system.constants, rules=system.rules)
+    promise = invariants(constants)[broken]
+    assert explore(system, invariants={broken: promise}).violation is not None
