@@ -120,10 +120,17 @@ Out(n) == suspects[n] \cup gone[n]
 
 Staying(v, out) == LET Stays(a) == a \notin out IN SelectSeq(v.members, Stays)
 
-\* R8
-Leader(n) ==
-    LET left == Staying(view[n], Out(n))
+FirstWithout(n, out) ==
+    LET left == Staying(view[n], out)
     IN  IF left = <<>> THEN Nobody ELSE left[1]
+
+\* R8
+Leader(n) == FirstWithout(n, Out(n))
+
+\* n leads a change of its view. In one group, whoever is in a change is the first that is not gone.
+\* In groups that merge, the leader of a side may have its part yet to end in a view that begins with
+\* another member (MCMergingGms.tla).
+Decides(n) == phase[n] # "idle" /\ FirstWithout(n, gone[n]) = Address(n)
 
 \* There is something to change.
 Wanted(n) == joining[n] # {} \/ transfer[n] \/ Out(n) \cap Members(view[n]) # {}
@@ -264,16 +271,18 @@ ReceiveLeave(n, s) ==
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, joining, transfer,
                    phase, proposal, joinReq, flushVars, trafficVars, steps>>
 
-\* The failure detector of n suspects the member of node p. While n leads a change, that is final.
+\* The failure detector of n suspects the member of node p. While n leads a change, that is final;
+\* else n waits for that member no more.
 Suspect(n, p) ==
     /\ Running(n)
     /\ \E a \in Members(view[n]) \ (Out(n) \cup {Address(n)}) :
          /\ a[1] = p
          /\ AccurateSuspicion => ~Alive(a)
-         /\ IF phase[n] = "idle"
-            THEN /\ suspects' = [suspects EXCEPT ![n] = @ \cup {a}]
-                 /\ UNCHANGED <<gone, waiting>>
-            ELSE Gone(n, {a})
+         /\ IF Decides(n)
+            THEN Gone(n, {a})
+            ELSE /\ suspects' = [suspects EXCEPT ![n] = @ \cup {a}]
+                 /\ waiting' = [waiting EXCEPT ![n] = @ \ {a}]
+                 /\ UNCHANGED gone
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, joining, transfer,
                    phase, proposal, channel, joinReq, flushVars, trafficVars, steps>>
 

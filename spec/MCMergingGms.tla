@@ -22,9 +22,11 @@ CONSTANTS
     Sides,            \* the groups in the beginning: sets of nodes
     Crashers,         \* the nodes that may crash
     MaxCrashes,       \* how many nodes crash
+    Doubters,         \* the nodes that may suspect a live one of their side, in the merged view
 
     \* Rules that count in a merge.
     Unawaited,        \* who is left out by another leader's flush is not waited for any more
+    FirstDecides,     \* of who is silent, only the merged view's first member decides that it is gone
     Together          \* all sides go on together in the merged view
 
 VARIABLES
@@ -105,12 +107,15 @@ MCFinish(n) ==
        ELSE Finish(n)
     /\ NoMerge
 
+\* STOP_FLUSH of the side of n does not go to n: its leader has taken n for gone.
+Unstopped(n) == LET leader == promised[n] IN IsMember(leader) /\ Address(n) \in gone[leader[1]]
+
 \* R7. All that are there have installed the view, and all sides have acknowledged it.
 Resume ==
     /\ merged # <<>> /\ ~resumed /\ installing = {}
     /\ \A a \in Members(merged[1]) : IsMember(a) => Has(a[1]) /\ phase[a[1]] = "idle"
     /\ resumed' = TRUE
-    /\ latch' = [n \in Node |-> IF Running(n) /\ Has(n) THEN FALSE ELSE latch[n]]
+    /\ latch' = [n \in Node |-> IF Running(n) /\ Has(n) /\ ~Unstopped(n) THEN FALSE ELSE latch[n]]
     /\ UNCHANGED <<localVars, channel, joinReq, asked, answers, trafficVars, steps, merged, installing>>
 
 -----------------------------------------------------------------------------
@@ -118,6 +123,18 @@ Resume ==
 
 \* In the place of LeftOut.
 MCLeftOut(n, out) == waiting' = IF Unawaited THEN [waiting EXCEPT ![n] = @ \ out] ELSE waiting
+
+\* In the place of Decides.
+MCDecides(n) == phase[n] # "idle" /\ (FirstDecides => FirstWithout(n, gone[n]) = Address(n))
+
+\* Nobody doubts a live member before it has the merged view itself: whoever is not told to install that
+\* is silent in it, and its first member leaves it out.
+MCSuspect(n, p) ==
+    /\ Suspect(n, p)
+    /\ ~Alive(<<p, 0>>) \/ (n \in Doubters /\ p \in SideOf(n) /\ Has(n))
+    /\ NoMerge
+
+MCTrust(n, p) == Trust(n, p) /\ NoMerge
 
 MCCrash(n) ==
     /\ n \in Crashers
@@ -150,7 +167,7 @@ MCNext ==
           \/ Suspend(n) \/ ProposeMerged(n) \/ MCFinish(n) \/ MCCrash(n)
           \/ (BeginChange(n) \/ Suspended(n) \/ InstallView(n)) /\ NoMerge
           \/ \E s \in Node :
-                \/ Suspect(n, s) /\ NoMerge
+                \/ MCSuspect(n, s) \/ MCTrust(n, s)
                 \/ MCReceivePrepare(n, s) \/ MCReceive(n, s) \/ GoneOn(n, s)
     \/ Decide
     \/ Resume
@@ -161,7 +178,7 @@ MCSpec ==
     /\ \A n \in Node :
          /\ WF_mcVars(ProposeMerged(n) \/ MCFinish(n))
          /\ WF_mcVars((BeginChange(n) \/ Suspended(n) \/ InstallView(n)) /\ NoMerge)
-         /\ WF_mcVars(\E s \in Node : (Suspect(n, s) /\ NoMerge) \/ GoneOn(n, s))
+         /\ WF_mcVars(\E s \in Node : (~Alive(<<s, 0>>) /\ MCSuspect(n, s)) \/ GoneOn(n, s))
          /\ WF_mcVars(\E s \in Node : Sent(s) /\ MCReceivePrepare(n, s))
          /\ WF_mcVars(\E s \in Node : Sent(s) /\ MCReceive(n, s))
     /\ WF_mcVars(Resume)
@@ -187,6 +204,7 @@ OneMembershipExercise == BothHaveIt
 JoinersAreOthersExercise == BothHaveIt
 
 CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+DoubtersExercise == \E n \in Doubters : \E a \in Out(n) : Alive(a)
 SidesExercise == BothHaveIt
 
 =============================================================================

@@ -65,16 +65,16 @@ class Leader(Local):
         return []
 
     def _suspect(self, event: Suspect) -> list[Effect]:
-        """A member is suspected; finally so while this one leads a change."""
+        """A member is suspected; finally so while this one leads a change, else awaited no more."""
         member = event.member
         known = member in self.members and member != self.me
         self._guard("Suspect", "Running(n)", self.running, self.status)
         self._guard("Suspect", "m \\in Members(view[n])", known, member)
-        if self.phase == "idle":
-            if member not in self.gone:
-                self.suspects.add(member)
-        else:
+        if self.decides:
             self._is_gone(member)
+        elif member not in self.gone:
+            self.suspects.add(member)
+            self.waiting.discard(member)
         return []
 
     def _trust(self, event: Trust) -> list[Effect]:

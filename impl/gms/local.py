@@ -58,6 +58,16 @@ class Local:
         return next((member for member in self.members if member not in out), None)
 
     @property
+    def decides(self) -> bool:
+        """Whether this member leads a change of its view.
+
+        The leader of a side that has installed a merged view does not, if another one comes first
+        in that view, although its own part is not at its end.
+        """
+        first = next((member for member in self.members if member not in self.gone), None)
+        return self.phase != "idle" and first == self.me
+
+    @property
     def wanted(self) -> bool:
         """Whether a view change or a flush is needed."""
         out = self.suspects | self.gone

@@ -127,6 +127,12 @@ def leader(me: Local) -> Address | None:
     return next((m for m in members_of(me) if m not in out), None)
 
 
+def decides(rules: Rules, me: Local) -> bool:
+    """Tell whether this member leads a change of its view, not another one of a merged view."""
+    first = next((m for m in members_of(me) if m not in me.gone), None)
+    return me.phase != "idle" and first == address(rules, me)
+
+
 def wanted(me: Local) -> bool:
     """Tell whether there is something to change."""
     out = me.suspects | me.gone
@@ -162,16 +168,18 @@ def receive_leave(_rules: Rules, me: Local, event: ReceiveLeave) -> Answered:
 
 
 def suspect(rules: Rules, me: Local, event: Suspect) -> Answered:
-    """A member is suspected; while this member leads a change, for good."""
+    """A member is suspected; while this member leads a change, for good; else it waits no more."""
     known = event.member in members_of(me) and event.member != address(rules, me)
     refused = refusal(
         _running(me), (known, "a \\in Members(view[n]) \\ {Address(n)}", {"a": event.member})
     )
     if refused:
         return refused
-    if me.phase != "idle":
-        return Accepted(_without(me, {event.member}))
-    return Accepted(me._replace(suspects=me.suspects | ({event.member} - me.gone)))
+    suspected = {event.member}
+    if decides(rules, me):
+        return Accepted(_without(me, suspected))
+    suspects, waiting = me.suspects | (suspected - me.gone), me.waiting - suspected
+    return Accepted(me._replace(suspects=suspects, waiting=waiting))
 
 
 def trust(_rules: Rules, me: Local, event: Trust) -> Answered:

@@ -59,6 +59,15 @@ SUSPENDED = (
     gms.BeginChange(),
     gms.Suspended(tuple(gms.Answer(each, FIRST) for each in (B, C))),
 )
+
+
+def installed(view: View) -> tuple[gms.Event, ...]:
+    """Return the events after which the leader of a side has that merged view, and waits."""
+    acks = (gms.ReceiveViewAck(each, view.id.counter) for each in (B, C))
+    return *SUSPENDED, gms.ProposeMerged(view), *acks, gms.InstallView()
+
+
+LED_BY_D = installed(merged(5, D, D, A, B, C))
 FOLLOWS = (gms.ReceivePrepare(A, 2, (A, B, C)),)
 STARTED = (flush.Suspend((A, B, C)),)
 STEPS = [
@@ -70,6 +79,9 @@ STEPS = [
     (gms_at(B, *FOLLOWS), gms.ReceiveNewView(C, merged(5), merged=True)),  # of another leader
     (gms_at(B, *FOLLOWS), gms.ReceiveNewView(A, merged(5, D, A, C, D), merged=True)),
     (gms_at(B, *FOLLOWS), gms.ReceiveNewView(A, merged(5), merged=False)),
+    *((gms_at(A, *LED_BY_D), gms.Suspect(who)) for who in (B, D)),
+    (gms_at(A, *LED_BY_D, gms.GoneOn(D)), gms.Suspect(B)),  # it leads that view by now
+    (gms_at(A, *installed(merged(5))), gms.Suspect(B)),
     (gms_at(B), gms.GoneOn(C)),
     (gms_at(B), gms.GoneOn(D)),
     (flush_at(B), flush.InstallView(7, (A, B, C, D), merged=True)),

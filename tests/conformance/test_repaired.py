@@ -141,7 +141,7 @@ def test_an_instance_of_a_design_that_is_not_implemented_is_no_evidence(
         *(("flush", 24, 20), ("gms", 23, 20), ("nakack", 12, 11), ("raincore", 116, 89)),
         *(("layers", 16, 16), ("sequencer", 50, 34), ("stable", 5, 5), ("stack", 5, 5)),
         *(("merging", 7, 7), ("merging_stable", 3, 3), ("merging_state", 5, 5)),
-        ("merging_gms", 2, 2),
+        ("merging_gms", 3, 3),
         *(("state_transfer", 23, 21), ("unicast", 25, 23)),
     ],
 )

@@ -13,6 +13,7 @@ from raincheck.impl.gms.events import (
     Leave,
     Out,
     Prepared,
+    ProposeMerged,
     ReceiveAlive,
     ReceiveExcluded,
     ReceiveInstall,
@@ -126,6 +127,23 @@ def test_a_suspicion_during_a_change_is_final_and_nobody_waits_for_the_suspect()
 
     assert a.gone == {C}
     assert SendInstall(C, 2) not in a.handle(InstallView())
+
+
+def test_in_a_merged_view_that_another_member_leads_a_suspicion_passes():
+    side = view(1, B, B, C)
+    b = member(B, side)
+    b.handle(RequestTransfer())
+    b.handle(BeginChange())
+    b.handle(Suspended((Answer(C, side),)))
+    b.handle(ProposeMerged(view(2, A, A, B, C, joiners=[A])))
+    b.handle(ReceiveViewAck(C, 2))
+    b.handle(InstallView())
+
+    b.handle(Suspect(C))  # whose VIEW_ACK is missing
+    assert b.handle(Finish()) == [Resume()]
+    b.handle(Trust(C))
+
+    assert (b.gone, b.suspects) == (set(), set())
 
 
 def test_a_state_transfer_has_its_turn_without_a_view():

@@ -552,6 +552,24 @@ def test_a_merged_view_is_a_view() -> None:
     assert str(view) == "view 5 [a.0 b.0]"
 
 
+@pytest.mark.parametrize("names", ["abc", "abcd", "abcde"])
+def test_a_member_that_only_its_sides_leader_gave_up_goes_on_in_the_merged_view(names: str) -> None:
+    """Another side's member leads that view, and hears the one that was given up (MRG-F21)."""
+    group = founded(names)
+    split(group, "a", names[1:])
+    group.link = Link(delay=(0.001, 0.003))
+    group.heal()
+    doubted = group["c"].stack._group.gms.core
+    while not doubted.held:
+        group.run(0.0002)
+    group.links["c", "b"] = Link(loss=1.0)  # before it has acknowledged the installation
+    group.run(1.4)
+    group.links.clear()
+    group.run(5.0)
+
+    one(group, names)
+
+
 def test_who_led_a_side_goes_on_when_its_merged_view_is_never_acknowledged() -> None:
     """It waits for the VIEW_ACK of nobody whom another leader has excluded since (MRG-F20)."""
     group = founded("abcde")
