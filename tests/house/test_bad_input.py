@@ -517,12 +517,12 @@ def test_an_interruption_leaves_no_process_and_nothing_that_looks_whole(
 PROVING = """
 import sys
 from raincheck.__main__ import main
-from raincheck.conformance.verbs import prove
-tried = prove.attempt
+from raincheck.model.proof.induction import Prover
+tried = Prover.attempt
 def attempt(*given):
     print("trying", flush=True)
     return tried(*given)
-prove.attempt = attempt
+Prover.attempt = attempt
 sys.exit(main())
 """
 
