@@ -21,7 +21,7 @@
 (*   K4  Who has no good table says so with each visit of the token. The   *)
 (*       next that has one lays it down.                                   *)
 (*   K5  If all on the list have said so, nobody has one, and an empty one *)
-(*       is laid down. Who has none therefore holds nothing.               *)
+(*       is laid down. A member that has none therefore holds nothing.     *)
 (*   K6  Requests of one's own from an earlier process are taken back.     *)
 (*   K7  Requests of members that are not on the list are taken back by    *)
 (*       whoever has the token.                                            *)
@@ -178,13 +178,13 @@ Mine(m, w) ==
     {r \in Range(m.table) : /\ r.member = m.me /\ r.session = Shown(m.session)
                             /\ r.request = w.request}
 
-\* What m holds by its table.
+\* The locks that m holds by its table.
 Holds(m) ==
     IF m.base # m.epoch THEN {}
     ELSE {[request |-> r.request, name |-> r.name, mode |-> r.mode, fence |-> r.fence] :
               r \in {x \in UNION {Mine(m, w) : w \in Range(m.wishes)} : x.fence # NoFence}}
 
-\* What m has been told and does not hold any more (K5, K7).
+\* The locks that m has been told and does not hold any more (K5, K7).
 Lost(m) ==
     IF m.base = NoEpoch THEN IF LosesOffChain THEN m.held ELSE {}
     ELSE {h \in m.held : ~\E r \in Mine(m, h) : r.fence = h.fence}
@@ -213,7 +213,7 @@ Arrived(m, e, news) ==
                  ELSE [read EXCEPT !.base = NoEpoch, !.table = <<>>]
     IN  Told(now)
 
-\* What m posts, as the last on the token.
+\* The post of m, the last on the token.
 Post(m, place, members) ==
     LET begins == m.begun # NoEpoch
         good   == m.base = m.epoch \/ (begins /\ m.base = m.begun)
@@ -260,7 +260,7 @@ Of(t) == posts[t.epoch[1]]
 \* Whether all on the list have held this token.
 Sure(t) == t.members \subseteq t.seen
 
-\* What is new to the application is written down, with whether its holder is late.
+\* News of the application is written down, with whether its holder is late.
 Records(n, t, m) ==
     LET new == m.held \ held[n]
         As(h) == [member |-> n, session |-> m.session, request |-> h.request, name |-> h.name,
@@ -319,7 +319,7 @@ Drop(n, request) ==
     /\ UNCHANGED <<ringVars, given>>
 
 -----------------------------------------------------------------------------
-(* What else the ring does, and what happens to it *)
+(* The ring's other steps, and what happens to it *)
 
 \* More than half of these, or half with the first.
 Majority(nodes, all) ==
@@ -447,7 +447,7 @@ FencesGrow ==
             g.name = h.name /\ ~h.late /\ ~(g.mode = "read" /\ h.mode = "read")
                 => Greater(h.fence, g.fence)
 
-\* What a good table is: all that was posted, up to what the member has had.
+\* A good table is all that was posted, up to what the member has had.
 True == Fresh(Ranking[1], 0, NoEpoch, First)
 
 Faithful ==

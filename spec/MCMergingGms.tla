@@ -2,7 +2,7 @@
 (***************************************************************************)
 (* GMS across a merge: each of the sides that become one installs the      *)
 (* merged view by the steps of Gms.tla (MERGE2, R6), where Merge2.tla has  *)
-(* one step. What MERGE2 does for it is short here: it has each side       *)
+(* one step. MERGE2 is short here: it has each side                        *)
 (* suspended in its turn, decides one view when all stand still, and lets  *)
 (* all go on together when all have that view. Either may be in vain: a    *)
 (* side that is suspended may go on as it was, as after CANCEL.            *)
@@ -93,8 +93,8 @@ ProposeMerged(n) ==
 
 Has(n) == merged # <<>> /\ view[n].id = merged[1].id
 
-\* A side that is suspended for a merge goes on if there is none. Who has seen all of its side install
-\* the merged view opens no latch: all sides go on together.
+\* A side that is suspended for a merge goes on if there is none. A leader that has seen all of its
+\* side install the merged view opens no latch: all sides go on together.
 MCFinish(n) ==
     /\ n \notin installing
     /\ IF Together /\ proposal[n] # <<>> /\ Has(n) /\ ~resumed /\ proposal[n][1].id = view[n].id
@@ -143,7 +143,7 @@ MCCrash(n) ==
     /\ installing' = installing \ {n}
     /\ UNCHANGED <<merged, resumed>>
 
-\* What a member of the other side sends is kept until the merged view is installed.
+\* PREPARE of a member of the other side is kept until the merged view is installed.
 MCReceivePrepare(n, s) == <<s, 0>> \in Members(view[n]) /\ ReceivePrepare(n, s) /\ NoMerge
 
 \* JOIN_RSP to a member of another side, which the implementation does not send, changes nothing.

@@ -1,10 +1,10 @@
 """Whether a member of a ring has said that it wants the token, and what the token says of it.
 
-A token with nothing to do rests where it is. Who wants it and does not have it says so to all
-others, once, with a datagram that nobody acknowledges; the holder then passes it on at once, and
-says on the token who wants it, so that it rests nowhere on the way. Who has made use of a visit is
-among those: it is likely to want the token again, and finds it at hand if nobody else does. Where
-the datagram is lost the token comes when its rests are over.
+A token with nothing to do rests where it is. A member that wants it and does not have it says so
+to all others, once, with a datagram that nobody acknowledges. The holder then passes it on at once,
+and says on the token who wants it, so that it rests nowhere on the way. A member that has made use
+of a visit is among those: it is likely to want the token again, and finds it at hand if nobody else
+does. Where the datagram is lost the token comes when its rests are over.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def one_current(state: State) -> bool:
 
 
 def faithful(rules: Rules, first: str, state: State) -> bool:
-    """What a good table is: all that was posted, up to what the member has had."""
+    """A good table is all that was posted, up to what the member has had."""
     for up, me, copy in zip(state.up, state.locals, state.copies, strict=True):
         if up and me.base is not None and me.base == copy.epoch:
             true = Local(first, 0, None, None, Epoch(1, first))

@@ -231,8 +231,8 @@ class Prover:
     """Tries obligations one after the other, with one seed.
 
     Those with the same quantified assumptions share a solver that has read them already; reading
-    them takes longer than most proofs. What it does not prove with some effort is tried alone, so
-    what it has learnt from others can help, but not spoil a proof.
+    them takes longer than most proofs. An obligation that it does not prove with some effort is
+    tried alone, so what it has learnt from others can help, but not spoil a proof.
     """
 
     def __init__(self, seed: int, timeout: int = TIMEOUT) -> None:
