@@ -156,6 +156,7 @@ _SPEC: Final = Binding(
     told=frozenset({"Heard"}),
     given=frozenset({"mood"}),
     uncompared=frozenset({"secret"}),
+    # IndexError where it has said what nobody can have said: a state that cannot be judged.
     begins=lambda _, local: (True, False, False)[local.said],
     invariants=_INVARIANTS,
 )

@@ -4,8 +4,8 @@
     python otel_log.py FOLDER
 
 Each service exports its spans into a file of its own: the producer and the first consumer as the
-SDK prints them, the second consumer in batches of OTLP's JSON. What order needs beside the usual
-attributes of messaging is one number, `raincheck.position`.
+SDK prints them, the second consumer in batches of OTLP's JSON. The judges of order need
+one number beside the usual attributes of messaging, `raincheck.position`.
 """
 
 import itertools

@@ -4,11 +4,11 @@ The twin of `spec/Locks.tla`: one handler per action, with the action's name in 
 guard first. `handle` takes an event of `locks/events.py` and returns the effects. A handler whose
 guard is false raises NotEnabled and changes nothing.
 
-Every member has a table, which follows from the posts on the token in their order. Who has the
-token compares the table with what its application wants, and posts the difference as the last post
-that there is, so it knows at once what comes of it. A table is good for one epoch. The first post
-of the next one says which it follows; whoever has not read that post, or does not know the epoch
-before, has no good table, holds nothing, and asks until a table is laid down.
+Every member has a table, which follows from the posts on the token in their order. The member with
+the token compares the table with what its application wants, and posts the difference as the last
+post that there is, so it knows at once what comes of it. A table is good for one epoch. The first
+post of the next one says which it follows; whoever has not read that post, or does not know the
+epoch before, has no good table, holds nothing, and asks until a table is laid down.
 """
 
 from __future__ import annotations

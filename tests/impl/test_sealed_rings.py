@@ -95,6 +95,7 @@ def test_the_whole_earlier_life_of_a_ring_changes_nothing_in_a_restarted_one() -
 
 def test_a_member_that_comes_back_takes_nothing_of_what_was_sent_before() -> None:
     ring = formed()
+    ring.run(1.0)  # an idle token rests, so there is little to send again at first
     recorded = list(ring.recorded)
     ring.crash("c")
     ring.run_until(lambda: ring.in_one_view("a", "b"))
@@ -107,7 +108,7 @@ def test_a_member_that_comes_back_takes_nothing_of_what_was_sent_before() -> Non
     ring.multicast("c", [b"after"])
     ring.run(2.0)
 
-    assert ring["c"].node.counters["unproved"] > 30
+    assert ring["c"].node.counters["unproved"] > 50
     assert len(ring["c"].delivered) == len(set(ring["c"].delivered)) == 16
     assert ring["a"].life.contents[-1] == b"after"
 
