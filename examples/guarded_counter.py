@@ -9,17 +9,22 @@ Start three, in three terminals; the last number printed is 3 x 100:
 
     python examples/guarded_counter.py --name a --file /tmp/number.json \\
         --members a@127.0.0.1:7001,b@127.0.0.1:7002,c@127.0.0.1:7003
+
+With `--freeze-at 10` a member stops itself in the middle of its tenth addition, between reading and
+writing, as a machine that swaps or a virtual one that is moved would. The others wait until they
+know that it is gone, and add on. `kill -CONT` wakes it: it still believes that it has the lock, and
+writes what it had in hand. The file refuses that, because of the fence.
 """
 
 import argparse
 import asyncio
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
 import raincheck
-
-FINISHED = b"finished"
 
 
 class Storage:
@@ -37,7 +42,9 @@ class Storage:
         now: list[int | str] = [fence.epoch, *fence.by, fence.number, fence.turn]
         if now < self._content()[1]:
             return False
-        self._path.write_text(json.dumps([number, now]))
+        draft = self._path.with_name(f"{self._path.name}.{os.getpid()}")
+        draft.write_text(json.dumps([number, now]))
+        draft.replace(self._path)  # the others read at any time
         return True
 
     def _content(self) -> tuple[int, list[int | str]]:
@@ -63,13 +70,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--file", required=True, type=Path, help="the number's file")
     parser.add_argument("--times", type=int, default=100, help="how often to add one (100)")
     parser.add_argument(
+        "--freeze-at",
+        type=int,
+        default=0,
+        metavar="N",
+        help="stop this process in the middle of the N-th addition, until kill -CONT",
+    )
+    parser.add_argument(
         "--timeout", type=float, default=60.0, help="seconds to wait for the others (60)"
     )
     return parser.parse_args()
 
 
 async def count(options: argparse.Namespace) -> dict[str, object]:
-    """Add one, so many times; wait until all have."""
+    """Add one, so many times; stay in the ring until all have, because it takes a majority."""
     storage = Storage(options.file)
     members = options.members.split(",")
     refused = 0
@@ -77,19 +91,23 @@ async def count(options: argparse.Namespace) -> dict[str, object]:
         "guarded-counter", name=options.name, members=members, timeout=options.timeout
     ) as ring:
         await ring.wait_for_members(len(members), timeout=options.timeout)
-        done = 0
+        done, tried = 0, 0
         while done < options.times:
-            async with ring.token() as fence:
-                if storage.write(storage.read() + 1, fence.key):
-                    done += 1
-                else:
-                    refused += 1
-        await ring.multicast(FINISHED)
-        finished = set()
-        async for message in ring:
-            finished.add(message.sender)
-            if len(finished) == len(members):
-                break
+            try:
+                async with ring.token() as fence:
+                    tried += 1
+                    number = storage.read() + 1
+                    if tried == options.freeze_at:
+                        print(f"frozen in the lock: kill -CONT {os.getpid()}", file=sys.stderr)
+                        os.kill(os.getpid(), signal.SIGSTOP)
+                    if storage.write(number, fence.key):
+                        done += 1
+                    else:
+                        refused += 1
+            except raincheck.TokenLost:
+                continue  # it was noticed in time; what was refused is added again
+        while storage.read() < len(members) * options.times:
+            await asyncio.sleep(0.05)
         return {"name": options.name, "number": storage.read(), "refused": refused}
 
 

@@ -1,7 +1,9 @@
 """Members of a ring in processes of their own: the example."""
 
 import json
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,6 +40,28 @@ def test_three_processes_add_to_one_number_and_lose_nothing(
         assert (each.returncode, err) == (0, "")
         report = json.loads(out)
         assert (report["number"], report["refused"]) == (150, 0)
+
+
+def test_who_was_frozen_in_the_lock_writes_too_late_and_is_refused(
+    tmp_path: Path, free_ports: Ports, processes: Processes
+) -> None:
+    file = tmp_path / "number"
+    *others, frozen = commands(free_ports(3), file, 50)
+    running = processes(*others, [*frozen, "--freeze-at", "10"])
+    stopped = running[-1]
+    assert stopped.stderr is not None
+    assert "frozen in the lock" in stopped.stderr.readline()
+    before = json.loads(file.read_text())[0]
+    until = time.monotonic() + LIMIT
+    while json.loads(file.read_text())[0] == before:
+        assert time.monotonic() < until, "the others do not go on"
+        time.sleep(0.05)
+    stopped.send_signal(signal.SIGCONT)
+
+    reports = [json.loads(each.communicate(timeout=LIMIT)[0]) for each in running]
+    assert [each.returncode for each in running] == [0, 0, 0]
+    assert {each["number"] for each in reports} == {150}
+    assert [each["refused"] for each in reports] == [0, 0, 1]
 
 
 def test_the_example_explains_itself_and_its_mistakes(tmp_path: Path, processes: Processes) -> None:
