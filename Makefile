@@ -12,7 +12,7 @@ SPREAD := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # takes what that lists for a plugin and rewrites the assertions of 900 modules, in each process.
 PYTEST := $(RUN) -P -m pytest -q
 
-.PHONY: help setup audit test test-all project lint soak bench clean
+.PHONY: help setup audit test test-all project lint site soak bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make test-all   with the slow ones: long simulations, whole proofs, undone repairs'
 	@echo 'make project the wheel in a fresh environment, in a project of its own'
 	@echo 'make lint    ruff and mypy --strict'
+	@echo 'make site    the documentation as a site, in runs/site/html'
 	@echo 'make soak    an hour of real processes under faults    (make soak SOAK=600 for 10 minutes)'
 	@echo 'make bench   measure'
 	@echo 'make clean   remove what can be made again; keeps .venv and the evidence in runs/'
@@ -44,6 +45,13 @@ lint: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# What the site needs is installed beside the rest; nothing else does.
+site: $(READY)
+	@$(RUN) -c 'import sphinx, myst_parser, furo' 2>/dev/null || \
+	    if command -v uv >/dev/null 2>&1; then uv pip install --quiet --python $(RUN) -e '.[site]'; \
+	    else $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[site]'; fi
+	$(RUN) docs/site/build.py $(OPTIONS)
 
 # An hour of real processes under every fault, and the verdict of Spark over all of its traces.
 SOAK := 3600
