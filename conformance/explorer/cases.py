@@ -179,8 +179,7 @@ def _told_move(
 ) -> Move:
     then = dict(after.variables)
     action, node = plain_action(after.action), actor(before, then)
-    _, _, given = after.action.partition("(")
-    arguments = [part.strip(' )"') for part in given.split(",") if part.strip(' )"')]
+    arguments = [part.strip(' ()"') for part in after.arguments.split(",") if part.strip(' ()"')]
     arguments = arguments or ([node] if node else [])
     return Move(
         action=action,

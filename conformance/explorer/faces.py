@@ -18,9 +18,9 @@ from raincheck.conformance.trace.explaintrace import shown as in_json
 from raincheck.model.machine.tlavalue import format as written
 from raincheck.model.machine.values import Fcn, Value
 
-from .document import CODE, FACES, MODEL, Change, Conjunct, Face, Place, Refused, Variable
-from .places import Sources, faces_of, handlers_of, place_of, places_ran
-from .tlatext import Definition, acting, guard_of, values_in
+from .document import FACES, SPEC, Change, Conjunct, Face, Place, Refused, Variable
+from .places import Sources, faces_of, handlers_of, places_ran, spec_definitions
+from .tlatext import acting, guard_of, values_in
 from .watching import Asked, No, Seen
 
 State = Mapping[str, Value]
@@ -51,10 +51,10 @@ class Faces:
     def _acts(self) -> frozenset[str]:
         return acting(self.sources.known)
 
-    def definition(self, action: str) -> Definition | None:
-        """Return the action's definition in the specification."""
-        found = (*self.sources.known.get(action, ()), *self.sources.known.get(f"MC{action}", ()))
-        return found[0] if found else None
+    def parameters(self, action: str) -> int | None:
+        """Return of how many parameters the action is; None if nothing defines it."""
+        found = spec_definitions(action, self.sources.known)
+        return len(found[0].parameters) if found else None
 
     def guard(
         self,
@@ -70,15 +70,14 @@ class Faces:
         `state` is the one before, and `arguments` name the members that the action is of. `holds`
         is of the conjuncts that the model did not ask: all of them do where the step was taken.
         """
-        self.of(action)
-        definition = self.definition(action)
         said: dict[str, Conjunct] = {}
-        if definition is not None:
+        known = self.sources.known
+        places = self.of(action)[SPEC].places
+        for place, definition in zip(places, spec_definitions(action, known), strict=True):
             bound = dict(zip(definition.parameters, arguments, strict=False))
-            place = next(iter(self.found[action]["spec"].places), "")
             for text, line in guard_of(definition, self._acts):
-                values = values_in(text, {**self.constants, **state}, bound, self.sources.known)
-                said[_bare(text)] = Conjunct(text, holds, values, place, line)
+                values = values_in(text, {**self.constants, **state}, bound, known)
+                said.setdefault(_bare(text), Conjunct(text, holds, values, place, line))
         for held, text, given in asked:
             own = tuple((name, in_json(plain(value))) for name, value in given.items())
             before = said.get(_bare(text), Conjunct(text, True))
@@ -173,6 +172,3 @@ def _key(key: Value) -> str:
 
 def _bare(text: str) -> str:
     return "".join(text.split())
-
-
-__all__ = ["CODE", "MODEL", "Faces", "call_of", "changed", "owner", "place_of", "variables_of"]

@@ -92,12 +92,22 @@ def faces_of(action: str, sources: Sources) -> tuple[dict[str, Face], dict[str, 
 
 
 def spec_places(action: str, known: Mapping[str, tuple[Definition, ...]]) -> list[Place]:
+    """Return where the specification defines the action."""
+    return [
+        Place(each.name, shown(each.path), each.first, each.lines)
+        for each in spec_definitions(action, known)
+    ]
+
+
+def spec_definitions(
+    action: str, known: Mapping[str, tuple[Definition, ...]]
+) -> tuple[Definition, ...]:
     """Return the action's definitions: the protocol's own, and the finite instance's bounds."""
     own = known.get(action, ())
     found = [*own[:1], *known.get(f"MC{action}", ())]
     if found and found[0].path.name.startswith("MC"):  # a composition, of which these are parts
         found += own[1:]
-    return [Place(each.name, shown(each.path), each.first, each.lines) for each in found[:_MOST]]
+    return tuple(found[:_MOST])
 
 
 # ---------------------------------------------------------------------- the model

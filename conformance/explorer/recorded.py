@@ -18,6 +18,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.bindings.conversion import plain
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.tlc.spec import spec_of
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.explaintrace import describe, shown
 from raincheck.conformance.trace.findings import HOLDS, WORDS, FalseConjunct, Finding
@@ -110,7 +111,7 @@ class Recorded:
         case = next(each for each in load_cases() if each.protocol == chosen.protocol)
         system: Any = machine_of(chosen.protocol, case.constants, case.name)
         core = any_core(chosen.binding, system)
-        sources = Sources(definitions(case.module), system, chosen.binding, core)
+        sources = Sources(definitions(spec_of(case.module)), system, chosen.binding, core)
         self.faces = Faces(sources, {**case.implemented, **case.assumed})
         self.beginning: dict[str, Any] = {}
         files = {who: [*self._followed(who, found)] for who, found in chosen.processes.items()}

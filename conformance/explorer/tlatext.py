@@ -215,10 +215,11 @@ def _mention(
         if name in state:
             label, value = name, state[name]
             for key in index:
-                inner = _entry(value, bound.get(key, key))
-                if inner is None:
+                at = bound.get(key, key if key.isdecimal() else "")
+                inner = _entry(value, at)
+                if inner is None:  # a name that stands for nothing known here
                     break
-                label, value = f"{label}[{bound.get(key, key)}]", inner
+                label, value = f"{label}[{at}]", inner
             shown = _shown(value)
             if len(shown) <= _LONG:
                 found.setdefault(label, shown)

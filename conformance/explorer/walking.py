@@ -129,10 +129,7 @@ class Walk:
         )
 
     def way_to(self, number: int) -> tuple[int, list[Taken[Any]]]:
-        """Return the first state and the steps of a way to the state, from an initial one.
-
-        The way is a shortest one where the state was known beforehand.
-        """
+        """Return the first state and the steps of a way to the state, from an initial one."""
         while number not in self._reached and self._front:
             front, self._front = self._front, []
             for source in front:
@@ -226,8 +223,8 @@ class Walk:
 
     def _count(self, step: Taken[Any]) -> int:
         """Return how many arguments the step is called with: the specification's."""
-        definition = self.faces.definition(step.action)
-        return len(step.args) if definition is None else max(1, len(definition.parameters))
+        count = self.faces.parameters(step.action)
+        return len(step.args) if count is None else max(1, count)
 
     def _by_cores(self, number: int, step: Taken[Any]) -> tuple[Seen, str]:
         """Let real cores go the way to the state and take the step; return what they did."""
