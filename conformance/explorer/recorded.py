@@ -45,6 +45,8 @@ from .watching import watching
 
 MOST: Final = 3_000
 """The most events of a run that are shown."""
+FEW: Final = 5
+"""The most other runs that are named."""
 _HEADER: Final = msgspec.json.Decoder(Header)
 _EVENT: Final = msgspec.json.Decoder(Record)
 
@@ -201,7 +203,9 @@ class Recorded:
             reason = f": {promise.reason}" if promise.reason else ""
             yield f"{promise.name}: {promise.verdict}{reason}"
         if chosen.others:
-            yield f"Not shown here: {', '.join(chosen.others)}."
+            few, more = chosen.others[:FEW], len(chosen.others) - FEW
+            rest = f", and {more} more" if more > 0 else ""
+            yield f"Not shown here: {', '.join(few)}{rest}."
 
     def _size(self) -> str:
         if self.total <= len(self.events):
