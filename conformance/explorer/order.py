@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,9 +42,11 @@ class Event(NamedTuple):
 def in_order(files: Mapping[str, Sequence[Event]]) -> tuple[list[Event], dict[int, int]]:
     """Return all events in one order, and by place the place of the step that sent what arrives.
 
-    The order keeps each file's, and has a message sent before it is received; beyond that it
-    follows the recorded clocks or times.
+    The order keeps each file's, has one life of a node end before the next one begins, and has a
+    message sent before it is received; beyond that it follows the recorded clocks or times.
     """
+    before = _lives(files)
+    done = {who for who, events in files.items() if not events}
     senders = {key for events in files.values() for event in events for key in _sent(event)}
     sent: dict[str, int] = {}
     ordered: list[Event] = []
@@ -62,7 +65,8 @@ def in_order(files: Mapping[str, Sequence[Event]]) -> tuple[list[Event], dict[in
         *_, who, at = item
         event = files[who][at]
         received = _key(event.record.received)
-        if not forced and received in senders and received not in sent:
+        early = received in senders and received not in sent
+        if not forced and (early or before.get(who, who) not in {who, *done}):
             waiting.append(item)
             continue
         if received in sent:
@@ -72,11 +76,21 @@ def in_order(files: Mapping[str, Sequence[Event]]) -> tuple[list[Event], dict[in
         ordered.append(event)
         if at + 1 < len(files[who]):
             heappush(heap, (*_time(files[who][at + 1]), who, at + 1))
-        if new:
+        else:
+            done.add(who)
+        if new or who in done:
             for each in waiting:
                 heappush(heap, each)
             waiting.clear()
     return ordered, sources
+
+
+def _lives(files: Mapping[str, Sequence[Event]]) -> dict[str, str]:
+    """Return the file of the life before, of each that is not its node's first."""
+    lives = sorted(
+        (e[0].record.node, e[0].record.incarnation, who) for who, e in files.items() if e
+    )
+    return {who: last for (node, _, last), (same, _, who) in pairwise(lives) if node == same}
 
 
 def _time(event: Event) -> tuple[float, int]:

@@ -17,6 +17,8 @@ from .document import Document
 
 MOST: Final = 80
 """The most states that a file has, beside those on its way."""
+LONGEST: Final = 400
+"""The most steps of its way: of a longer one those that lead to what is wrong, and follow it."""
 
 
 def page(document: Document) -> str:
@@ -48,12 +50,14 @@ def policy() -> str:
 
 
 def complete(document: Document, ask: Ask, most: int = MOST) -> Document:
-    """Return the document for a file: with its whole way, and some of the states beside it."""
+    """Return the document for a file: with its way, and some of the states beside it."""
     states = dict(document.states)
-    for stop in document.trail:
+    wrong = next((at for at, stop in enumerate(document.trail) if stop.wrong), 0)
+    first = max(0, wrong - LONGEST // 2)
+    for stop in document.trail[first : first + LONGEST]:
         if stop.state not in states and (found := ask(stop.state)) is not None:
             states[stop.state] = found
-    waiting = deque(stop.state for stop in document.trail)
+    waiting = deque(stop.state for stop in document.trail if stop.state in states)
     room = len(states) + most
     while waiting and len(states) < room:
         for move in states[waiting.popleft()].moves:

@@ -43,7 +43,7 @@ from .tlatext import definitions
 from .walking import any_core
 from .watching import watching
 
-MOST: Final = 3_000
+MOST: Final = 10_000
 """The most events of a run that are shown."""
 FEW: Final = 5
 """The most other runs that are named."""

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
@@ -46,13 +47,7 @@ class Seen:
 def watching(folders: Iterable[Path]) -> Iterator[Seen]:
     """Watch what runs in this thread in files of these folders."""
     seen = Seen()
-    prefixes = tuple(f"{folder.resolve()}/" for folder in folders)
-    watched: dict[CodeType, bool] = {}
-
-    def inside(code: CodeType) -> bool:
-        if code not in watched:
-            watched[code] = str(Path(code.co_filename).resolve()).startswith(prefixes)
-        return watched[code]
+    prefixes = tuple(map(str, folders))
 
     def each_line(frame: FrameType, event: str, arg: Any) -> Callable[..., Any]:
         if event == "line":
@@ -67,7 +62,7 @@ def watching(folders: Iterable[Path]) -> Iterator[Seen]:
         if frame.f_code is refusal.__code__:
             seen.asked += [Asked(*each) for each in frame.f_locals["guard"]]
             return None
-        if not inside(frame.f_code):
+        if not _inside(frame.f_code.co_filename, prefixes):
             return None
         seen.ran.setdefault(frame.f_code, set())
         return each_line
@@ -78,3 +73,10 @@ def watching(folders: Iterable[Path]) -> Iterator[Seen]:
         yield seen
     finally:
         sys.settrace(before)
+
+
+@cache
+def _inside(file: str, folders: tuple[str, ...]) -> bool:
+    """Tell whether the file is in one of the folders, whatever links lead there."""
+    path = Path(file).resolve()
+    return any(path.is_relative_to(Path(folder).resolve()) for folder in folders)

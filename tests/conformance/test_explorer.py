@@ -9,10 +9,13 @@ import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import Binding
@@ -20,13 +23,14 @@ from raincheck.conformance.cases.case import Case
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.explorer.cases import case_document
 from raincheck.conformance.explorer.document import CODE, FACES, MODEL, SPEC, Document, State, Stop
+from raincheck.conformance.explorer.order import Event, Record, in_order
 from raincheck.conformance.explorer.page import complete, page
 from raincheck.conformance.explorer.places import Sources, faces_of, lack_of_code
 from raincheck.conformance.explorer.recorded import BEHIND, run_document
 from raincheck.conformance.explorer.server import HOST, serving
 from raincheck.conformance.explorer.tlatext import acting, definitions, guard_of, values_in
 from raincheck.conformance.explorer.walking import MOST, Walk, any_core
-from raincheck.conformance.explorer.watching import watching
+from raincheck.conformance.explorer.watching import Seen, watching
 from raincheck.conformance.protocols.registry import offering, protocol
 from raincheck.conformance.replay.coverage import spec_actions
 from raincheck.conformance.tlc.output import TlcState
@@ -324,6 +328,42 @@ def test_what_is_received_was_sent_before_and_every_event_has_its_faces() -> Non
         assert all(each.holds for each in move.guard)
     assert ask("e9999") is None
     assert ask("nothing") is None
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5)), max_size=30), st.randoms())
+def test_the_order_is_one_that_may_have_been(script: list[tuple[str, int]], random: Random) -> None:
+    """A run, in which processes send, receive and come back, is cut into files and put together."""
+    files: dict[str, list[Event]] = {}
+    lives, under_way = dict.fromkeys("abc", 0), list[str]()
+    for node, draw in script:
+        who = f"{node}.{lives[node]}"
+        if draw == 0 and files.get(who):
+            lives[node] += 1
+            continue
+        received = random.choice(under_way) if draw > 2 and under_way else None
+        mine = files.setdefault(who, [])
+        name = f"{who} {len(mine)}"
+        under_way += [name] if draw < 3 else []
+        record = Record(
+            node=node,
+            incarnation=lives[node],
+            index=len(mine) + 1,
+            action="Step",
+            received=None if received is None else [received],
+            sent=[{"id": [name]}] if draw < 3 else [],
+        )
+        mine.append(Event(who, record, "", 0, None, None, Seen()))
+
+    ordered, sources = in_order(files)
+
+    assert {who: [e for e in ordered if e.who == who] for who in files} == files
+    for at, event in enumerate(ordered):
+        assert (event.record.received is not None) == (at in sources)
+        if at in sources:
+            assert sources[at] < at
+            assert {"id": event.record.received} in ordered[sources[at]].record.sent
+        earlier = [e for e in ordered[at:] if e.record.node == event.record.node]
+        assert all(e.record.incarnation >= event.record.incarnation for e in earlier)
 
 
 def test_of_several_runs_the_first_that_does_not_conform_is_shown(tmp_path: Path) -> None:
