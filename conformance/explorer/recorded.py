@@ -251,7 +251,9 @@ class Recorded:
             node=event.who,
             words=f"{event.path}:{event.line}, {shown(event.record.args)}",
             guard=guard,
-            changes=tuple(_said(event) if behind else _changes(event)),
+            changes=tuple(
+                _said(event, known=not behind) if findings or behind else _changes(event)
+            ),
             outputs=tuple(sent),
             ran=ran,
             helpers={MODEL: tuple(helpers)},
@@ -296,10 +298,15 @@ def _values(given: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((name, shown(plain(value))) for name, value in given.items())
 
 
-def _said(event: Event) -> Iterator[Change]:
-    """Yield the changes as recorded, of an event that was not followed."""
+def _said(event: Event, *, known: bool) -> Iterator[Change]:
+    """Yield the changes as recorded, of an event that is no step of the model.
+
+    `known`: whether the state before it is.
+    """
+    fields = {variable(name): value for name, value in _fields(event.before)} if known else {}
     for name, value in event.record.changed.items():
-        yield Change(f"{name}[{event.who}]", "unknown", shown(value))
+        old = shown(plain(fields[variable(name)])) if variable(name) in fields else "unknown"
+        yield Change(f"{variable(name)}[{event.who}]", old, shown(value))
 
 
 def _call(event: Event) -> str:

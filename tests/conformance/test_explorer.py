@@ -309,6 +309,8 @@ def test_a_recorded_run_is_stepped_through_up_to_what_is_wrong() -> None:
     assert len(moves) == verdict.events
     wrong = [at for at, stop in enumerate(document.trail) if stop.wrong]
     assert any("seqno: expected 2" in text for at in wrong for text in moves[at].findings)
+    recorded = [each for at in wrong for each in moves[at].changes if "seqno" in each.variable]
+    assert [(each.before, each.after) for each in recorded] == [("0", "9")]
     behind = [move for move in moves if move.code == BEHIND]
     assert behind
     assert all(each.holds is None for move in behind for each in move.guard)

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -87,22 +88,37 @@ class Browser:
         self._call("DELETE", self.session)
 
 
+ATTEMPTS: Final = 5
+"""How often the driver is started: it gives up if somebody else takes the port that it has found."""
+
+
+@contextmanager
+def driver() -> Iterator[str]:
+    """Start the driver, and yield its address."""
+    assert DRIVER is not None
+    for _ in range(ATTEMPTS):
+        command = [DRIVER, "--port=0"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            told = (re.search(r"successfully on port (\d+)", line) for line in process.stdout)
+            port = next((found[1] for found in told if found), None)
+            try:
+                if port is not None:
+                    yield f"http://127.0.0.1:{port}"
+                    return
+            finally:
+                process.terminate()
+    pytest.fail(f"{DRIVER} does not start")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    assert DRIVER is not None
-    command = [DRIVER, "--port=0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
+    with driver() as base:
+        made = Browser(base)
         try:
-            told = (re.search(r"successfully on port (\d+)", line) for line in process.stdout)
-            port = next(found[1] for found in told if found)
-            made = Browser(f"http://127.0.0.1:{port}")
-            try:
-                yield made
-            finally:
-                made.close()
+            yield made
         finally:
-            process.terminate()
+            made.close()
 
 
 @pytest.fixture(scope="module")
