@@ -89,7 +89,7 @@ class Browser:
 
 
 ATTEMPTS: Final = 5
-"""How often the driver is started: it gives up if somebody else takes the port that it has found."""
+"""How often the driver is started: it gives up if somebody else takes the port that it found."""
 
 
 @contextmanager
