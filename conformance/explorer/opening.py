@@ -98,9 +98,9 @@ def _opened(
     if args.serve:
         with serving(document, ask, args.port or 0) as address:
             ui.announce(f"{document.title}\n{address} (Ctrl-C ends it)")
-            if not args.no_browser:
-                webbrowser.open(address)
             with suppress(KeyboardInterrupt):
+                if not args.no_browser:
+                    webbrowser.open(address)
                 threading.Event().wait()
     outcome = Outcome("explain", (result,), again)
     evidence.finish(outcome)

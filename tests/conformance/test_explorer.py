@@ -1,11 +1,14 @@
 """The explorer: a step in all its faces, of a case and of a recorded run, and the page on it."""
 
+import _thread
 import base64
 import hashlib
 import http.client
 import json
 import re
 import shutil
+import urllib.request
+import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +24,7 @@ from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.cases.case import Case
 from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.explorer import walking
 from raincheck.conformance.explorer.cases import case_document
 from raincheck.conformance.explorer.document import CODE, FACES, MODEL, SPEC, Document, State, Stop
 from raincheck.conformance.explorer.order import Event, Record, in_order
@@ -29,7 +33,7 @@ from raincheck.conformance.explorer.places import Sources, faces_of, lack_of_cod
 from raincheck.conformance.explorer.recorded import BEHIND, run_document
 from raincheck.conformance.explorer.server import HOST, serving
 from raincheck.conformance.explorer.tlatext import acting, definitions, guard_of, values_in
-from raincheck.conformance.explorer.walking import MOST, Walk, any_core
+from raincheck.conformance.explorer.walking import Walk, any_core
 from raincheck.conformance.explorer.watching import Seen, watching
 from raincheck.conformance.protocols.registry import offering, protocol
 from raincheck.conformance.replay.coverage import spec_actions
@@ -95,25 +99,50 @@ def test_an_action_that_a_face_has_lost_is_noticed(monkeypatch: pytest.MonkeyPat
     assert without_place(replace(sources, core=None), ("BlockOk",)) == ["code of BlockOk"]
 
 
-def test_a_core_that_matches_its_events_has_a_place_for_each() -> None:
+class Decide:
+    """An event."""
+
+
+def by_cases() -> object:
     class Core:
-        def handle(self, event: object) -> list[object]:
+        def handle(self, event: object) -> list[str]:
             match event:
-                case Prepare():  # type: ignore[misc] # noqa: F821
-                    return ["yes"]
-                case Decide(outcome):  # type: ignore[misc] # noqa: F821
-                    return [outcome]
+                case int():
+                    return ["another"]
+                case Decide():
+                    return ["decided"]
             return []
 
-    assert without_place(replace(sources_of("flush"), core=None), ("Crash",)) == []
+    return Core()
+
+
+def by_table() -> object:
+    class Core:
+        def __init__(self) -> None:
+            self.table = {int: self.decide, Decide: self.done}
+
+        def handle(self, event: object) -> list[str]:
+            return self.table[type(event)]()
+
+        def decide(self) -> list[str]:
+            return ["another"]
+
+        def done(self) -> list[str]:
+            return ["decided"]
+
+    return Core()
+
+
+@pytest.mark.parametrize("core", [by_cases(), by_table()])
+def test_the_place_in_a_core_is_where_the_core_takes_the_event(core: Any) -> None:
     binding: Any = SimpleNamespace(
-        unhandled=(), events={"Decide": int}, inputs={"Decide": int}, field_inputs={}, handlers={},
+        unhandled=(), events={"Decide": Decide}, inputs={}, field_inputs={}, handlers={},
         field_handlers={},
     )  # fmt: skip
-    faces, places = faces_of("Decide", Sources({}, None, binding, Core()))
+    faces, places = faces_of("Decide", Sources({}, None, binding, core))
 
     (place,) = faces[CODE].places
-    assert [line.strip() for line in places[place].lines][1:] == ["return [outcome]"]
+    assert [line.strip() for line in places[place].lines][1:] == ['return ["decided"]']
 
 
 # ---------------------------------------------------------------------- guards
@@ -236,9 +265,23 @@ def test_a_behaviour_that_the_model_does_not_have_is_shown_as_tlc_tells_it() -> 
     assert ask("0") is None
 
 
-def test_from_any_state_one_can_go_on_and_what_is_left_out_is_counted() -> None:
+def test_of_several_steps_to_one_state_the_one_of_the_action_is_taken() -> None:
+    walk = Walk(CATALOG["merge2-two"])
+    first = walk.moves(0)[0]
+    variables = walk.system.variables(first.target)
+    walk._moves[0] = [first, first._replace(action="Other")]
+
+    assert walk.follow(0, "Other", variables) == 1
+    assert walk.follow(0, first.action, variables) == 0
+    assert walk.follow(0, "Other", {**variables, "status": "none"}) is None
+
+
+def test_from_any_state_one_can_go_on_and_what_is_left_out_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(walking, "MOST", 2)
     walk = Walk(CATALOG["nakack-lossy"])
-    number, drawn = walk.initial[0], 0
+    number, drawn, uncounted = walk.initial[0], 0, 0
     for _ in range(6):
         state = walk.state(number)
         around = state.around
@@ -249,11 +292,13 @@ def test_from_any_state_one_can_go_on_and_what_is_left_out_is_counted() -> None:
         left, after = dict(around.left), {move.target for move in state.moves} - {state.id}
         shown = {near.id for near in around.states}
         assert len(after - shown) == left.get(1, 0)
-        assert sum(near.column == 1 for near in around.states) <= MOST
+        assert sum(near.column == 1 for near in around.states) <= 2
+        uncounted += left.get(1, 0)
         drawn += len(around.states)
         number = int(state.moves[len(state.moves) // 2].target)
     assert not walk.whole
     assert drawn > 6
+    assert uncounted
 
 
 def test_what_is_not_enabled_says_which_conjunct_is_false() -> None:
@@ -483,6 +528,24 @@ def test_a_case_that_holds_is_walked_through_and_nothing_is_said_of_it(
     assert main(words) == 2
     assert "TLC was not asked" in capsys.readouterr().out
     assert "The whole state graph: 26 states" in to.read_text()
+
+
+@pytest.mark.sockets
+def test_the_page_is_served_until_it_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    titles = []
+
+    def opened(address: str) -> None:
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            titles.append(re.search(r"<title>(.*)</title>", answer.read().decode()))
+        _thread.interrupt_main()
+
+    monkeypatch.setattr(webbrowser, "open", opened)
+
+    assert main(["explain", str(TRACES / "holds-join"), "--serve", "--out", str(tmp_path)]) == 0
+    assert [found and found[1] for found in titles] == ["raincheck: r1: sequencer conforms"]
+    assert "(Ctrl-C ends it)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
