@@ -22,7 +22,8 @@ from raincheck.conformance.explorer.recorded import run_document
 from raincheck.conformance.explorer.server import serving
 
 TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 DRIVER = shutil.which("chromedriver")
 
 pytestmark = [
