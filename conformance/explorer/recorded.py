@@ -6,18 +6,15 @@ events that it is about.
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
-from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.bindings.conversion import plain
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.errors import UsageError
 from raincheck.conformance.tlc.spec import spec_of
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.explaintrace import describe, shown
@@ -25,16 +22,15 @@ from raincheck.conformance.trace.findings import HOLDS, WORDS, FalseConjunct, Fi
 from raincheck.conformance.trace.following.follower import Follower
 from raincheck.conformance.trace.following.shared import Shared
 from raincheck.conformance.trace.judged import RunVerdict
-from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.promised import Followed
 from raincheck.conformance.trace.records import Header
-from raincheck.conformance.trace.run import Found, Processes, check_run, sorted_out
-from raincheck.conformance.trace.tracefile import read_blocks, split_lines, trace_files
+from raincheck.conformance.trace.tracefile import read_blocks, split_lines
 from raincheck.conformance.verbs.mirror import machine_of
 from raincheck.model.machine.datagrams import variable
 from raincheck.model.machine.values import Value, function
 
 from .cases import Ask
+from .choosing import Chosen, chosen_of
 from .document import MODEL, Change, Conjunct, Document, Move, State, Stop, Variable
 from .faces import Faces
 from .order import Event, Record, in_order
@@ -60,49 +56,15 @@ STOPPING: Final = ("local", "records")
 """The parts of a check after whose findings a member's own events are not followed any more."""
 
 
-class Chosen(NamedTuple):
-    """One protocol of one run."""
-
-    run: str
-    protocol: str
-    verdict: RunVerdict
-    binding: Binding
-    processes: Processes
-    others: tuple[str, ...]
-
-
 def run_document(paths: Iterable[Path], only: str = "") -> tuple[Document, RunVerdict, Ask]:
     """Return the document of a recorded run, its verdict, and whom to ask for the states.
 
     Of several runs and protocols it is the first that `only` matches and that does not conform, or
     else the first. Raise UsageError if there is none.
     """
-    chosen = _chosen(sorted_out(trace_files(paths)), only)
+    chosen = chosen_of(paths, only)
     recorded = Recorded(chosen)
     return recorded.document(), chosen.verdict, recorded.ask
-
-
-def _chosen(found: Found, only: str) -> Chosen:
-    names = {f"{run}: {protocol}": (run, protocol) for run, protocol in sorted(found.runs)}
-    wanted = {
-        name: of
-        for name, of in names.items()
-        if not only or any(fnmatch.fnmatchcase(word, only) for word in (name, *of))
-    }
-    if not wanted:
-        have = f"there is {', '.join(names)}" if names else "no file begins with a header"
-        raise UsageError(f"No run is {only or 'there'}: {have}.")
-    first: Chosen | None = None
-    for name, (run, protocol) in wanted.items():
-        processes = found.runs[run, protocol]
-        verdict = located(check_run(run, protocol, processes, found.crashed.get(run, set())))
-        others = tuple(other for other in names if other != name)
-        here = Chosen(run, protocol, verdict, binding_of(protocol), processes, others)
-        if verdict.findings:
-            return here
-        first = first or here
-    assert first is not None
-    return first
 
 
 class Recorded:

@@ -23,7 +23,8 @@ from raincheck.model.machine.explore import explore
 from raincheck.model.machine.machine import Value
 from raincheck.model.machine.values import identical
 
-from .document import CODE, MODEL, Around, Move, Near, State
+from .around import around
+from .document import CODE, MODEL, Move, State
 from .faces import Faces, call_of, changed, variables_of
 from .places import ENVIRONMENT, Sources, lack_of_code
 from .tlatext import definitions
@@ -31,8 +32,6 @@ from .watching import Seen, watching
 
 KNOWN: Final = 3_000
 """The most states of the graph that are found beforehand."""
-MOST: Final = 9
-"""The most states that are drawn in one column."""
 
 
 class Walk:
@@ -65,8 +64,8 @@ class Walk:
             self.nodes = tuple(getattr(constants, "node", ()))
         for source, label, target in graph.edges():
             if source != target:
-                name = call_of(label.action, label.args)
-                self.before.setdefault(target, {}).setdefault(source, name)
+                call = self.call(label.action, label.args)
+                self.before.setdefault(target, {}).setdefault(source, call)
         self._moves: dict[int, list[Taken[Any]]] = {}
         self._reached = {*self.initial}
         self._front = list(self.initial)
@@ -96,7 +95,10 @@ class Walk:
             found.sort(key=lambda each: each.target == self.states[number])
             self._moves[number] = found
             for each in found:
-                self.number_of(each.target)
+                target = self.number_of(each.target)
+                if target != number:
+                    call = self.call(each.action, each.args)
+                    self.before.setdefault(target, {}).setdefault(number, call)
         return self._moves[number]
 
     def number_of(self, state: Any) -> int:
@@ -176,7 +178,7 @@ class Walk:
             moves=moves,
             broken=tuple(self.broken(number)),
             refused=tuple(each for each in refused if (each.action, each.node) not in able),
-            around=self.around(number),
+            around=around(self, number),
             places={name: self.faces.places[name] for move in moves for name in move.ran},
         )
 
@@ -210,7 +212,7 @@ class Walk:
             ran |= lines
         return Move(
             action=step.action,
-            call=call_of(step.action, step.args[: self._count(step)]),
+            call=self.call(step.action, step.args),
             target=str(self.number_of(step.target)),
             node=step.node or next((each for each in arguments[:1] if each in self.nodes), ""),
             guard=self.faces.guard(step.action, before, arguments, seen.asked),
@@ -221,10 +223,10 @@ class Walk:
             code=did,
         )
 
-    def _count(self, step: Taken[Any]) -> int:
-        """Return how many arguments the step is called with: the specification's."""
-        count = self.faces.parameters(step.action)
-        return len(step.args) if count is None else max(1, count)
+    def call(self, action: str, arguments: Sequence[Value]) -> str:
+        """Return the action with its arguments, as many as the specification's has."""
+        count = self.faces.parameters(action)
+        return call_of(action, arguments if count is None else arguments[: max(1, count)])
 
     def _by_cores(self, number: int, step: Taken[Any]) -> tuple[Seen, str]:
         """Let real cores go the way to the state and take the step; return what they did."""
@@ -244,48 +246,8 @@ class Walk:
             return seen, f"The core differs from the model: {words}."
         return seen, "The real core took this step too: same state, same outputs."
 
-    # ------------------------------------------------------------------ the graph
-
-    def around(self, number: int) -> Around:
-        """Return the states around this one: those before, those after, and those after these."""
-        drawn, left = (
-            {number: Near(str(number), 0, broken=self._bad(number))},
-            list[tuple[int, int]](),
-        )
-        before = self.before.get(number, {})
-        self._draw(drawn, left, -1, [(each, call, number) for each, call in before.items()])
-        first = self._onwards(number, drawn)
-        self._draw(drawn, left, 1, first)
-        second: dict[int, tuple[int, str, int]] = {}
-        for each in [n for n, near in drawn.items() if near.column == 1]:
-            for found in self._onwards(each, drawn):
-                second.setdefault(found[0], found)
-        self._draw(drawn, left, 2, list(second.values()))
-        return Around(tuple(drawn.values()), tuple(left))
-
-    def _onwards(self, number: int, drawn: dict[int, Near]) -> list[tuple[int, str, int]]:
-        found: dict[int, tuple[int, str, int]] = {}
-        for step in self.moves(number):
-            target = self.number_of(step.target)
-            if target != number and target not in drawn:
-                call = call_of(step.action, step.args[: self._count(step)])
-                found.setdefault(target, (target, call, number))
-        return list(found.values())
-
-    def _draw(
-        self,
-        drawn: dict[int, Near],
-        left: list[tuple[int, int]],
-        column: int,
-        found: Sequence[tuple[int, str, int]],
-    ) -> None:
-        new = [each for each in found if each[0] not in drawn]
-        for each, call, parent in new[:MOST]:
-            drawn[each] = Near(str(each), column, call, str(parent), self._bad(each))
-        if len(new) > MOST:
-            left.append((column, len(new) - MOST))
-
-    def _bad(self, number: int) -> bool:
+    def bad(self, number: int) -> bool:
+        """Tell whether an invariant is false in the state."""
         return any(True for _ in self.broken(number))
 
 

@@ -24,7 +24,6 @@ from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.cases.case import Case
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.explorer import walking
 from raincheck.conformance.explorer.cases import case_document
 from raincheck.conformance.explorer.document import CODE, FACES, MODEL, SPEC, Document, State, Stop
 from raincheck.conformance.explorer.order import Event, Record, in_order
@@ -279,7 +278,7 @@ def test_of_several_steps_to_one_state_the_one_of_the_action_is_taken() -> None:
 def test_from_any_state_one_can_go_on_and_what_is_left_out_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(walking, "MOST", 2)
+    monkeypatch.setattr("raincheck.conformance.explorer.around.MOST", 2)
     walk = Walk(CATALOG["nakack-lossy"])
     number, drawn, uncounted = walk.initial[0], 0, 0
     for _ in range(6):
