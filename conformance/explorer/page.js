@@ -205,7 +205,7 @@
       });
       if (face === "code" && step.code && step.code !== own.lacks) article.append(made("p", { class: step.code.startsWith("The core differs") ? "broken" : "mute", text: step.code }));
       const helpers = (step.helpers && step.helpers[face]) || [];
-      if (helpers.length) article.append(made("details", {}, made("summary", { text: `ran too: ${helpers.map((name) => places[name].name.split(".").pop()).join(", ")}` }), ...helpers.map((name) => source(name, step.ran[name] || [], new Map()))));
+      if (helpers.length) article.append(made("details", { open: !own.places.some((name) => step.ran[name]) }, made("summary", { text: `ran too: ${helpers.map((name) => places[name].name.split(".").pop()).join(", ")}` }), ...helpers.map((name) => source(name, step.ran[name] || [], new Map()))));
       return article;
     });
     byId("faces").replaceChildren(...parts);

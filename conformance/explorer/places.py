@@ -77,7 +77,7 @@ def faces_of(action: str, sources: Sources) -> tuple[dict[str, Face], dict[str, 
         CODE: code_places(action, sources.binding, sources.core),
     }
     lacks = {
-        SPEC: f"No module of the specification defines {action}.",
+        SPEC: lack_of_spec(action, sources.binding),
         MODEL: "There is no model of this case." if sources.system is None else "",
         CODE: lack_of_code(action, sources.binding),
     }
@@ -97,6 +97,13 @@ def spec_places(action: str, known: Mapping[str, tuple[Definition, ...]]) -> lis
         Place(each.name, shown(each.path), each.first, each.lines)
         for each in spec_definitions(action, known)
     ]
+
+
+def lack_of_spec(action: str, binding: Binding | None) -> str:
+    """Return why no module may define the action."""
+    if binding is not None and action in binding.field_inputs:
+        return "Only real runs have this step: instances of the specification fix it beforehand."
+    return f"No module of the specification defines {action}."
 
 
 def spec_definitions(

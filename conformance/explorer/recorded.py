@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import plain
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.tlc.spec import spec_of
@@ -20,6 +21,7 @@ from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.explaintrace import describe, shown
 from raincheck.conformance.trace.findings import HOLDS, WORDS, FalseConjunct, Finding
 from raincheck.conformance.trace.following.follower import Follower
+from raincheck.conformance.trace.following.reports import Unusable
 from raincheck.conformance.trace.following.shared import Shared
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.promised import Followed
@@ -67,6 +69,16 @@ def run_document(paths: Iterable[Path], only: str = "") -> tuple[Document, RunVe
     return recorded.document(), chosen.verdict, recorded.ask
 
 
+def _binding_of(chosen: Chosen) -> Binding:
+    """Return the binding for such traces, as the first header says."""
+    path = min((path for paths in chosen.processes.values() for path in paths), key=str)
+    with suppress(msgspec.MsgspecError, StopIteration):
+        _, block = next(read_blocks(path, lambda _problem: None))
+        header = _HEADER.decode(split_lines(block)[0])
+        return chosen.binding.of_traces(real=header.real, merges=header.merges)
+    return chosen.binding
+
+
 class Recorded:
     """A run whose events were followed, and which states they led to."""
 
@@ -74,8 +86,9 @@ class Recorded:
         self.chosen = chosen
         case = next(each for each in load_cases() if each.protocol == chosen.protocol)
         system: Any = machine_of(chosen.protocol, case.constants, case.name)
-        core = any_core(chosen.binding, system)
-        sources = Sources(definitions(spec_of(case.module)), system, chosen.binding, core)
+        binding = _binding_of(chosen)
+        core = any_core(binding, system)
+        sources = Sources(definitions(spec_of(case.module)), system, binding, core)
         self.faces = Faces(sources, {**case.implemented, **case.assumed})
         self.beginning: dict[str, Any] = {}
         files = {who: [*self._followed(who, found)] for who, found in chosen.processes.items()}
@@ -128,7 +141,7 @@ class Recorded:
             if promised is not None and promised.follow is not None:
                 return promised.follow(path, header, problems.append)
             return Follower(path, header, problems.append, shared)
-        except (msgspec.MsgspecError, ValueError):
+        except (msgspec.MsgspecError, Unusable, ValueError):
             return None
 
     # ------------------------------------------------------------------ the document
