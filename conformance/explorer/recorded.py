@@ -16,6 +16,7 @@ import msgspec
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import plain
 from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.errors import UsageError
 from raincheck.conformance.tlc.spec import spec_of
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.explaintrace import describe, shown
@@ -43,6 +44,8 @@ from .watching import watching
 
 MOST: Final = 10_000
 """The most events of a run that are shown."""
+READ: Final = 200_000
+"""The most events that are followed; each takes memory until the page is there."""
 FEW: Final = 5
 """The most other runs that are named."""
 _HEADER: Final = msgspec.json.Decoder(Header)
@@ -62,9 +65,14 @@ def run_document(paths: Iterable[Path], only: str = "") -> tuple[Document, RunVe
     """Return the document of a recorded run, its verdict, and whom to ask for the states.
 
     Of several runs and protocols it is the first that `only` matches and that does not conform, or
-    else the first. Raise UsageError if there is none.
+    else the first. Raise UsageError if there is none, or if it is too long to be followed.
     """
     chosen = chosen_of(paths, only)
+    if chosen.verdict.events > READ:
+        raise UsageError(
+            f"{chosen.run}: {chosen.protocol} has {chosen.verdict.events:,} events, and a page "
+            f"follows {READ:,} at most: raincheck conform says where such a run goes wrong."
+        )
     recorded = Recorded(chosen)
     return recorded.document(), chosen.verdict, recorded.ask
 

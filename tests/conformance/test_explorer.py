@@ -24,6 +24,7 @@ from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.cases.case import Case
 from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.errors import UsageError
 from raincheck.conformance.explorer.cases import case_document
 from raincheck.conformance.explorer.document import CODE, FACES, MODEL, SPEC, Document, State, Stop
 from raincheck.conformance.explorer.order import Event, Record, in_order
@@ -424,6 +425,20 @@ def test_of_several_runs_the_first_that_does_not_conform_is_shown(tmp_path: Path
     assert document.subject == "violated-seqno: sequencer"
     assert other.subject == "holds-join: sequencer"
     assert "violated-seqno: sequencer" in " ".join(other.facts)
+
+
+def test_of_a_long_run_a_part_is_shown_and_too_long_a_one_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = "raincheck.conformance.explorer.recorded"
+    monkeypatch.setattr(f"{module}.MOST", 10)
+    document, *_ = run_document([TRACES / "holds-join"])
+    monkeypatch.setattr(f"{module}.READ", 20)
+
+    assert len(document.trail) == 11
+    assert document.size == "Events 1 to 10 of 39 are shown."
+    with pytest.raises(UsageError, match=r"has 39 events, and a page follows 20 at most"):
+        run_document([TRACES / "holds-join"])
 
 
 def test_records_in_quarantine_are_left_out(tmp_path: Path) -> None:
