@@ -135,20 +135,35 @@ def _conjunct(item: list[tuple[int, str]], acts: frozenset[str]) -> Iterator[Con
     if not item:
         return
     text = " ".join(" ".join(text for _, text in item).split())
-    if _PRIMED.search(text) or acts.intersection(_WORD.findall(text)):
+    if _changes(text, acts):
         head, inside = _inside(item)
         if head:
             yield Conjunct(head, item[0][0])
         if inside:
             yield from _conjuncts(inside, acts)
-        return
-    if not text:
-        return
-    parts = [text] if _BRANCHES.search(text) else text.split(f" {_BULLET} ")
-    if any(part.count("(") != part.count(")") for part in parts):
-        parts = [text]
-    for part in parts:
-        yield Conjunct(part, item[0][0])
+            return
+    for part in _parts(text):
+        if not _changes(part, acts):
+            yield Conjunct(part, item[0][0])
+
+
+def _changes(text: str, acts: frozenset[str]) -> bool:
+    """Tell whether the text speaks of the state after."""
+    return bool(_PRIMED.search(text) or acts.intersection(_WORD.findall(text)))
+
+
+def _parts(text: str) -> list[str]:
+    """Return the conjuncts that stand in one line; the whole if it has alternatives or the like."""
+    if _BRANCHES.search(text):
+        return [text]
+    parts, deep = [""], 0
+    for word in re.split(r"( /\\ |[(\[{}\])])", text):
+        deep += (word in {*"([{"}) - (word in {*")]}"})
+        if word.strip() == _BULLET and not deep:
+            parts.append("")
+        else:
+            parts[-1] += word
+    return [part for part in parts if part]
 
 
 def _inside(item: list[tuple[int, str]]) -> tuple[str, list[tuple[int, str]]]:

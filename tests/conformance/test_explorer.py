@@ -164,6 +164,8 @@ Take(n, s) ==
                 THEN /\ Running(s)
                      /\ status' = status
                 ELSE UNCHANGED status
+
+MCTake(n, s) == n \in {x \in Node : x /\ s} /\ table[n] < 2 /\ Take(n, s)
 ====
 """
 
@@ -175,7 +177,11 @@ def test_a_guard_is_what_speaks_of_the_state_before(tmp_path: Path) -> None:
     (take,) = known["Take"]
 
     assert (take.first, take.head, take.parameters) == (6, 7, ("n", "s"))
-    assert acting(known) == {"Put", "Take"}
+    assert acting(known) == {"Put", "Take", "MCTake"}
+    assert [each.text for each in guard_of(known["MCTake"][0], acting(known))] == [
+        r"n \in {x \in Node : x /\ s}",
+        "table[n] < 2",
+    ]
     assert [tuple(each) for each in guard_of(take, acting(known))] == [
         ("Running(n)", 8),
         ("Running(s)", 8),
