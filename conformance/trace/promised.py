@@ -60,6 +60,10 @@ class Followed(Protocol):
         """The nodes of the run, by the header."""
 
     @property
+    def local(self) -> Any:
+        """The member's state in the model, after the last event that was a step of the model."""
+
+    @property
     def ended(self) -> bool:
         """Whether its footer was read: nothing more can come."""
 

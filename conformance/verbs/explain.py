@@ -1,7 +1,8 @@
 """Show why something fails: the steps, the picture, the broken promise (`raincheck explain`).
 
 The counterexample comes from the last check's cache, from a check's `.json` file, or else from TLC.
-With `--figure` it draws a figure of the paper instead, from the model and from the code.
+With `--figure` it draws a figure of the paper instead, from the model and from the code. With
+`--serve` or `--page` it opens a page on one case or one recorded run (`conformance/explorer`).
 """
 
 import argparse
@@ -14,6 +15,8 @@ from raincheck.conformance.cases.bare import BareCase
 from raincheck.conformance.cases.tables import HOLDS, TIERS, Case, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.explorer.options import add_arguments as add_explorer
+from raincheck.conformance.explorer.options import wants_page
 from raincheck.conformance.figures.explain import PROTOCOL as RING
 from raincheck.conformance.figures.explain import add_arguments as add_figure
 from raincheck.conformance.figures.explain import explain_figure
@@ -38,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="NAME",
         help="cases, protocols or globs; SPEC.tla and a .cfg file; the .json file of a "
-        "counterexample; or raincore --figure N",
+        "counterexample; raincore --figure N; with --serve or --page one case, or recorded traces",
     )
     parser.add_argument(
         "--tier",
@@ -50,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--steps", action="store_true", help="also list every variable that a step changes"
     )
     add_figure(parser)
+    add_explorer(parser)
     add_tool_arguments(parser)
 
 
@@ -59,6 +63,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         if args.names != [RING]:
             raise UsageError(f"--figure is for {RING}: raincheck explain {RING} --figure 12.")
         return explain_figure(args, ui)
+    if wants_page(args):
+        return _on_a_page(args, ui)
     again = _reproduce(args)
     kept = Path(args.names[0]) if args.names[0].endswith(".json") else None
     cases = cases_of(args) if kept is None else ()
@@ -74,6 +80,24 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     outcome = Outcome("explain", results, again)
     evidence.finish(outcome)
     return outcome
+
+
+def _on_a_page(args: argparse.Namespace, ui: Ui) -> Outcome:
+    # The page needs what `conform` needs as well, and the other ways to explain do not.
+    from raincheck.conformance.explorer.opening import are_traces, explore_case, explore_traces
+
+    if are_traces(args.names):
+        return explore_traces(args, ui)
+    if args.names[0].endswith(".json"):
+        ((case, found),) = _read(Path(args.names[0]), args)
+        return explore_case(args, ui, case, lambda _case: found)
+    cases = cases_of(args)
+    if len(cases) != 1:
+        names = ", ".join(case.name for case in cases[:5])
+        raise UsageError(
+            f"A page is of one case, and there are {len(cases)} ({names} …): name one."
+        )
+    return explore_case(args, ui, cases[0], lambda case: _asked([case], args)[0][1])
 
 
 def _explained(

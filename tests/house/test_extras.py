@@ -61,6 +61,7 @@ def with_only(extra: str, tmp_path: Path, *words: str) -> subprocess.CompletedPr
         ("prove", ("prove", "stable", "--seeds", "1")),
         ("conform", ("generate", "gms-join", "--examples", "2")),
         ("conform", ("conform", "{traces}")),
+        ("conform", ("explain", "{traces}", "--page", "page.html")),
         pytest.param("check", ("mirror", "gms-join"), marks=[pytest.mark.java, pytest.mark.slow]),
     ],
 )

@@ -22,6 +22,7 @@ from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.sequencer.rows import Rows
 from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.tracefile import decode_block
+from raincheck.model.sequencer.handlers import Local
 
 from .records import Wrong
 from .safe import SafeTrace
@@ -96,6 +97,11 @@ class LocalRun:
             self.clock = clock = event.clock
             summary.conforming = summary.events = index = event.index
             counts[event.action] += 1
+
+    @property
+    def local(self) -> Local:
+        """The member's state in the model, after the last event that was a step of the model."""
+        return self.trace.me
 
     @property
     def events(self) -> int:

@@ -126,6 +126,11 @@ class Follower:
                     self._fast = self._fast if self.columns.counted() else None
 
     @property
+    def local(self) -> Any:
+        """The member's state in the model, after the last event that was a step of the model."""
+        return self.full.local
+
+    @property
     def ended(self) -> bool:
         """Whether its footer was read."""
         return self.full.ended
