@@ -54,7 +54,7 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         for case in CASES.values()
         if case.name.endswith("-undone")
     }
-    assert len(names) == 9
+    assert len(names) == 10
     assert undone == {
         "chained",
         "parent",
@@ -66,15 +66,17 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         "fence",
         "newest",
         "own",
+        "order",
     }
 
 
 @pytest.mark.parametrize(
     ("case", "rule", "broken"),
     [
-        ("locks-ask-repaired", "all_ask", "OneWriter"),
+        ("locks-ask-repaired", "all_ask", "OneWriterOrReaders"),
         ("locks-session-repaired", "sessions", "FenceUnique"),
         ("locks-chained-repaired", "chained", "OneCurrent"),
+        ("locks-order-repaired", "in_order", "NobodyPasses"),
     ],
 )
 def test_a_rule_taken_back_breaks_its_promise(case: str, rule: str, broken: str) -> None:
