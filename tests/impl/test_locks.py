@@ -69,8 +69,8 @@ class Ring:
         self.token: Token | None = Token(FIRST, everybody[0], frozenset(everybody), set(everybody))
         self.list, self.newest = frozenset(everybody), FIRST
         self.late: list[Token] = []
-        self.told: list[tuple[str, Mode, Fence, bool]] = []
-        self.greatest: dict[str, Fence] = {}
+        self.told: list[Fence] = []
+        self.greatest: dict[tuple[str, Mode], Fence] = {}
 
     @property
     def up(self) -> list[Address]:
@@ -102,14 +102,14 @@ class Ring:
     def _hear(self, token: Token, effects: list[Post | Held | Lost]) -> None:
         late = token is not self.token
         for held in (each for each in effects if isinstance(each, Held)):
-            if not late and held.mode == "write":
-                greatest = self.greatest.get(held.name)
-                assert greatest is None or held.fence > greatest
-            self.told.append((held.name, held.mode, held.fence, late))
-            before = self.greatest.get(held.name, held.fence)
-            self.greatest[held.name] = max(before, held.fence)
-        fences = [fence for _, _, fence, _ in self.told]
-        assert len(set(fences)) == len(fences)
+            conflicting: tuple[Mode, ...] = ("write",) if held.mode == "read" else ("read", "write")
+            for mode in conflicting:
+                greatest = self.greatest.get((held.name, mode))
+                assert late or greatest is None or held.fence > greatest
+            self.told.append(held.fence)
+            before = self.greatest.get((held.name, held.mode), held.fence)
+            self.greatest[held.name, held.mode] = max(before, held.fence)
+        assert len(set(self.told)) == len(self.told)
         self.check()
 
     def check(self) -> None:
@@ -119,6 +119,12 @@ class Ring:
         for name in {each.name for each in held}:
             modes = [each.mode for each in held if each.name == name]
             assert len(modes) == 1 or set(modes) == {"read"}, held
+        for core in known:
+            for i, line in enumerate(core.table):
+                earlier = [each.mode for each in core.table[:i] if each.name == line.name]
+                assert not line.fence or set(earlier) | {line.mode} == {"read"} or not earlier, (
+                    "it has passed another"
+                )
 
     # ------------------------------------------------------------------ what happens to it
 
