@@ -21,7 +21,9 @@
 (*   K4  Who has no good table says so with each visit of the token. The   *)
 (*       next that has one lays it down.                                   *)
 (*   K5  If all on the list have said so, nobody has one, and an empty one *)
-(*       is laid down. A member that has none therefore holds nothing.     *)
+(*       is laid down. A member that has none therefore holds nothing. It  *)
+(*       is not laid down by a member that has read further than the posts *)
+(*       go, on a lost token: what comes next it would not read.           *)
 (*   K6  Requests of one's own from an earlier process are taken back.     *)
 (*   K7  Requests of members that are not on the list are taken back by    *)
 (*       whoever has the token.                                            *)
@@ -225,12 +227,12 @@ Arrived(m, e, news) ==
                  ELSE [read EXCEPT !.base = NoEpoch, !.table = <<>>]
     IN  Eager(Told, now)
 
-\* The post of m, the last on the token.
-Post(m, place, members) ==
+\* The post of m, the last on the token; m has read up to this place.
+Post(m, place, members, read) ==
     LET begins == m.begun # NoEpoch
         good   == m.base = m.epoch \/ (begins /\ m.base = m.begun)
         others == members \ {m.me}
-        resets == ~good /\ (AllAsk => others \subseteq m.askers)
+        resets == ~good /\ place > read /\ (AllAsk => others \subseteq m.askers)
         lays   == resets \/ (good /\ m.askers # {})
         old(r) == /\ r.member = m.me
                   /\ IF r.session = Shown(m.session)
@@ -301,7 +303,7 @@ Depart(n) ==
     /\ up[n]
     /\ \E t \in tokens :
         /\ t.at = n /\ t.arrived /\ t.epoch = copy[n].epoch
-        /\ \E post \in {Post(Me(n), Len(Of(t)) + 1, t.members)} :
+        /\ \E post \in {Post(Me(n), Len(Of(t)) + 1, t.members, last[n])} :
            LET more == IF Says(post) THEN Append(Of(t), post) ELSE Of(t)
                to   == After(n, t.members)
            IN  /\ \E m \in {Departed(Me(n), post)} :

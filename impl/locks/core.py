@@ -195,7 +195,8 @@ class Locks:
 
     def _post(self, epoch: Epoch, event: Depart) -> Post:
         good = self.good
-        resets = not good and (not self.repairs.all_ask or event.members - {self.me} <= self.askers)
+        asked = not self.repairs.all_ask or event.members - {self.me} <= self.askers
+        resets = not good and event.place > event.read and asked
         lays = resets or (good and bool(self.askers))
         there = {line.request for line in self._own_lines()}
         new = [wish for wish in self.wishes if wish.request not in there]

@@ -203,7 +203,8 @@ def post_of(rules: Rules, me: Local, event: Depart) -> Post:
     assert me.epoch is not None
     begins = me.begun is not None
     good = me.base == me.epoch or (begins and me.base == me.begun)
-    resets = not good and (not rules.all_ask or event.members - {me.me} <= me.askers)
+    asked = not rules.all_ask or event.members - {me.me} <= me.askers
+    resets = not good and event.place > event.read and asked
     lays = resets or (good and bool(me.askers))
     shown, wanted = _shown(rules, me.session), {wish.request for wish in me.wishes}
 
