@@ -186,6 +186,22 @@ def invariant(basis: Basis) -> tuple[Conjunct, ...]:
             lambda s, n: [s.epoch(n)],
         ),
         Conjunct(
+            "InOrder",
+            "In a member's table nobody has passed another.",
+            ("process",),
+            lambda s, n: s.in_order(s.table(n)),
+            lambda s, n: [s.table(n)],
+        ),
+        Conjunct(
+            "LaidInOrder",
+            "... nor in a table that is laid down.",
+            ("epoch", "place"),
+            lambda s, e, i: Implies(
+                And(is_post(s, e, i), s.lays(s.log(e, i))), s.in_order(s.laid(s.log(e, i)))
+            ),
+            lambda s, e, i: [s.log(e, i)],
+        ),
+        Conjunct(
             "Reading",
             "Whoever reads has the token.",
             ("process",),

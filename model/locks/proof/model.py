@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from raincheck.model.locks.events import Arrive, Epoch, Post, Table
-from raincheck.model.locks.handlers import Local, Rules, changed, read
+from raincheck.model.locks.handlers import Local, Rules, changed, passed, read
 from raincheck.model.locks.state import State
 from raincheck.model.locks.system import LocksSystem
 from raincheck.model.machine.composed import Move
@@ -16,6 +16,9 @@ from raincheck.model.proof.induction import Theory
 from raincheck.model.proof.logic import Function
 
 from .theory import theory
+
+TABLES: Final = 20
+"""Of how many tables of a run the axioms are asked."""
 
 
 def number(epoch: Epoch | None) -> int:
@@ -38,9 +41,16 @@ def rigid(system: LocksSystem) -> Mapping[str, Function]:
         "lays": lambda x: bool(x and x.lays),
         "laid": lambda x: x.table if x else (),
         "empty": lambda: (),
+        "in_order": in_order,
         "founder": lambda n: n in system.constants.founders,
         "first": lambda: system.nodes[0],
     }
+
+
+def in_order(table: Table | int) -> bool:
+    """Tell whether nobody in the table holds a name before another that is in its way."""
+    lines = table if isinstance(table, tuple) else ()
+    return not any(each.fence is not None and passed(lines, i) for i, each in enumerate(lines))
 
 
 def frame_of(system: LocksSystem, states: Iterable[State], subject: Theory) -> Frame:
@@ -55,6 +65,7 @@ def frame_of(system: LocksSystem, states: Iterable[State], subject: Theory) -> F
         "epoch": range(max(state.newest for state in found) + 2),
         "place": range(max(longest, last) + 2),
         "post": sorted(posts, key=repr),
+        "table": sorted({me.table for state in found for me in state.locals}, key=repr)[:TABLES],
     }
     return Frame(subject, domain, rigid(system), lambda *_: True)
 
@@ -162,4 +173,6 @@ def shows(system: LocksSystem, state: State, subject: Theory) -> tuple[Frame, Ta
     tables: Tables = {name: {} for name in subject.symbols}
     for (name, values), value in shown(system, state).items():
         tables[name][values] = value
+    for n, me in zip(system.nodes, state.locals, strict=True):
+        tables["table"][n,] = me.table
     return frame_of(system, [state], subject), tables

@@ -1,8 +1,8 @@
-"""LOCKS' tables, proved faithful for any number of members, names, posts and epochs.
+"""LOCKS' tables, proved faithful and in order for any number of members, names, posts and epochs.
 
 `theory()` is what `spec/Locks.tla` says of tables, in first-order logic, as it is implemented. Its
-actions have the spec's names. It has Faithful. It differs from the spec in these points, each of
-which allows more.
+actions have the spec's names. It has Faithful, and NobodyPasses, by an axiom that `tables.py`
+proves. It differs from the spec in these points, each of which allows more.
 
 - A table is a value, and a post makes another value of it; its lines are not told apart, nor what
   posts want and end. A member may lay its table down whether anybody has asked or not, and an empty
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from raincheck.model.proof.induction import Property, Theory
+from raincheck.model.proof.induction import Conjunct, Property, Theory
 from raincheck.model.proof.logic import And, Expr, Function, If, Implies, Not, World
 from raincheck.model.proof.vocabulary import nothing
 
@@ -47,11 +47,36 @@ def _faithful(s: World) -> Expr:
     return s.forall(["process"], true)
 
 
+def axioms(basis: Basis) -> tuple[Conjunct, ...]:
+    """Return what `tables.py` proves of tables."""
+    found = (
+        Conjunct(
+            "EmptyInOrder",
+            "In the empty table nobody has passed another.",
+            (),
+            lambda s: s.in_order(s.empty()),
+        ),
+        Conjunct(
+            "ChangedInOrder",
+            "If nobody has passed another in a table, nobody has behind a post.",
+            ("table", "post"),
+            lambda s, t, x: Implies(s.in_order(t), s.in_order(s.changed(t, x))),
+            lambda s, t, x: [s.changed(t, x)],
+        ),
+    )
+    return found if basis.in_order else found[:1]
+
+
 PROPERTIES: Final = (
     Property(
         "Faithful",
         "A good table is all that was posted, up to what the member has had.",
         _faithful,
+    ),
+    Property(
+        "NobodyPasses",
+        "Nobody holds a name before another that asked earlier and that it is in the way of.",
+        lambda s: s.forall(["process"], lambda n: s.in_order(s.table(n))),
     ),
 )
 
@@ -82,7 +107,7 @@ def theory(basis: Basis | None = None) -> Theory:
         "locks",
         VOCABULARY,
         RIGID,
-        (),
+        axioms(rests),
         initial,
         transitions(rests),
         invariant(rests),

@@ -66,7 +66,7 @@ EXCUSED: Final[Mapping[str, str]] = {}
 DAMAGED: Final = (
     *(("locals", "*", "table"), ("locals", "*", "table", "*", "request")),
     *(("locals", "*", "table", "*", "session"), ("copies", "*", "size")),
-    ("posts", "*", "*", "wanted"),
+    *(("posts", "*", "*", "wanted"), ("locals", "*", "table", "*", "mode")),
 )
 """Where the states are damaged of which the theorem is asked."""
 

@@ -19,6 +19,7 @@ RIGID: Final = symbols("""
     lays:         post -> bool
     laid:         post -> table                           # post.table
     empty:        -> table
+    in_order:     table -> bool                           # NobodyPasses, of one table
     founder:      process -> bool
     first:        -> process                              # Ranking[1]
 """)
@@ -66,6 +67,7 @@ class Basis:
     begins_own: bool = True
     names_parent: bool = True
     reads_on: bool = True
+    in_order: bool = True
     """K5: whoever has read further than the posts go lays no empty table down."""
 
 
@@ -74,6 +76,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "BeginsOwn": "begins_own",
     "NamesParent": "names_parent",
     "ReadsOn": "reads_on",
+    "InOrder": "in_order",
 }
 """The parts that a basis can do without; ReadsOn is no constant of the spec, the others are."""
 
