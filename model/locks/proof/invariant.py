@@ -50,6 +50,7 @@ def _of_its_epoch(s: World, e: Expr, i: Expr) -> Expr:
         is_post(s, e, i),
         And(
             *(b >= 1, b <= e, i <= s.length(b), s.log(b, i) == x),
+            Implies(Or(e == 1, i > s.copied(e)), b == e),
             *(s.parent(x) >= 0, Implies(s.parent(x) >= 1, begins)),
         ),
     )
@@ -200,6 +201,131 @@ def invariant(basis: Basis) -> tuple[Conjunct, ...]:
                 And(is_post(s, e, i), s.lays(s.log(e, i))), s.in_order(s.laid(s.log(e, i)))
             ),
             lambda s, e, i: [s.log(e, i)],
+        ),
+        Conjunct(
+            "TruthInOrder",
+            "... nor in the true one.",
+            ("epoch", "place"),
+            lambda s, e, i: Implies(
+                And(is_epoch(s, e), i >= 0, i <= s.length(e)), s.in_order(s.truth(e, i))
+            ),
+            lambda s, e, i: [s.truth(e, i)],
+        ),
+        Conjunct(
+            "OnTheList",
+            "A member has the token only of an epoch on whose list it is.",
+            ("process",),
+            lambda s, n: Implies(s.epoch(n) >= 1, s.member(s.epoch(n), n)),
+            lambda s, n: [s.epoch(n)],
+        ),
+        Conjunct(
+            "TokenOnTheList",
+            "A token goes to a member on its list.",
+            ("epoch",),
+            lambda s, e: Implies(And(is_epoch(s, e), Not(s.lost(e))), s.member(e, s.at(e))),
+            lambda s, e: [s.at(e)],
+        ),
+        Conjunct(
+            "HasAPlace",
+            "Whoever has had the token of an epoch has a place there.",
+            ("process",),
+            lambda s, n: Implies(s.epoch(n) >= 1, s.placed(s.epoch(n), n)),
+            lambda s, n: [s.epoch(n)],
+        ),
+        Conjunct(
+            "HoldsOwn",
+            "A member holds only what is its own.",
+            ("process", "request"),
+            lambda s, n, r: Implies(s.held(n, r), s.owner(r) == n),
+            lambda s, n, r: [s.held(n, r)],
+        ),
+        Conjunct(
+            "HoldsOn",
+            "What a member with a good table holds, it holds by all that was posted since.",
+            ("process", "request", "place"),
+            lambda s, n, r, j: Implies(
+                And(
+                    *(s.held(n, r), Not(s.reading(n)), s.epoch(n) >= 1, s.base(n) == s.epoch(n)),
+                    *(j >= s.last(n), j <= s.length(s.epoch(n))),
+                ),
+                s.holds(s.truth(s.epoch(n), j), r),
+            ),
+            lambda s, n, r, j: [(s.held(n, r), s.truth(s.epoch(n), j))],
+        ),
+        Conjunct(
+            "AskersAsked",
+            "Whom a member has heard to ask has asked, and nobody has laid a table down since.",
+            ("process", "process"),
+            lambda s, n, p: Implies(
+                And(s.askers(n, p), p != n),
+                And(
+                    *(s.epoch(n) >= 1, s.last(n) <= s.length(s.epoch(n))),
+                    s.asked(s.epoch(n), s.last(n), p),
+                ),
+            ),
+            lambda s, n, p: [s.askers(n, p)],
+        ),
+        Conjunct(
+            "AskedFollows",
+            "... by a post of its own, and nobody has laid a table down since.",
+            ("epoch", "place", "process", "place"),
+            lambda s, e, j, p, i: Implies(
+                And(is_epoch(s, e), j <= s.length(e), s.asked(e, j, p)),
+                And(
+                    *(s.when(e, j, p) >= 1, s.when(e, j, p) <= j),
+                    s.by(s.log(e, s.when(e, j, p))) == p,
+                    s.written(s.log(e, s.when(e, j, p))) == e,
+                    Implies(And(i >= s.when(e, j, p), i <= j), Not(s.lays(s.log(e, i)))),
+                ),
+            ),
+            lambda s, e, j, p, i: [(s.asked(e, j, p), s.log(e, i))],
+        ),
+        Conjunct(
+            "AskedBefore",
+            "Whoever has asked has asked before, unless the last post is its own.",
+            ("epoch", "place", "process"),
+            lambda s, e, i, p: Implies(
+                is_post(s, e, i),
+                Implies(
+                    And(s.written(s.log(e, i)) == e, Not(s.lays(s.log(e, i)))),
+                    s.asked(e, i, p)
+                    == Or(s.asked(e, i - 1, p), And(s.asks(s.log(e, i)), s.by(s.log(e, i)) == p)),
+                ),
+            ),
+            lambda s, e, i, p: [s.asked(e, i, p)],
+        ),
+        Conjunct(
+            "AskedHere",
+            "Nobody has asked in an epoch before its first post.",
+            ("epoch", "place", "process"),
+            lambda s, e, i, p: Implies(
+                And(is_epoch(s, e), Or(i <= 0, And(e >= 2, i <= s.copied(e)))),
+                Not(s.asked(e, i, p)),
+            ),
+            lambda s, e, i, p: [s.asked(e, i, p)],
+        ),
+        Conjunct(
+            "OwnPosts",
+            "A member has read its own posts.",
+            ("epoch", "place", "process"),
+            lambda s, e, i, n: Implies(
+                And(is_post(s, e, i), s.written(s.log(e, i)) == e, s.by(s.log(e, i)) == n),
+                And(s.epoch(n) >= e, Implies(s.epoch(n) == e, i <= s.last(n))),
+            ),
+            lambda s, e, i, n: [(s.log(e, i), s.epoch(n))],
+        ),
+        Conjunct(
+            "GoodHasNotAsked",
+            "No member with a good table has asked for one, whatever was posted since.",
+            ("process", "place"),
+            lambda s, n, j: Implies(
+                And(
+                    *(s.epoch(n) >= 1, s.base(n) == s.epoch(n)),
+                    *(j >= s.last(n), j <= s.length(s.epoch(n))),
+                ),
+                Not(s.asked(s.epoch(n), j, n)),
+            ),
+            lambda s, n, j: [s.asked(s.epoch(n), j, n)],
         ),
         Conjunct(
             "Reading",

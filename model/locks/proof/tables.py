@@ -1,4 +1,4 @@
-"""In a table nobody holds a name before another that asked earlier: the axiom of LOCKS' proof.
+"""In a table nobody holds a name before another that asked earlier: an axiom of LOCKS' proof.
 
 The table changes by one post, which ends and wants any requests: `Changed` of `spec/Locks.tla`. So
 this is about any number of members, names, requests and posts. Fences are left out but for whether
@@ -37,8 +37,8 @@ def _in_order(s: World, q: Expr, r: Expr) -> Expr:
 
 
 def _alone(s: World, q: Expr, r: Expr) -> Expr:
-    both = And(s.there(q), s.there(r), s.holds(q), s.holds(r), s.before(q, r))
-    return Implies(both, Not(_conflict(s, q, r)))
+    both = And(s.there(q), s.there(r), s.holds(q), s.holds(r), _conflict(s, q, r))
+    return Implies(both, q == r)
 
 
 def tables(*, in_order: bool = True) -> Theory:
@@ -77,7 +77,18 @@ def tables(*, in_order: bool = True) -> Theory:
         "locks-tables",
         TABLE,
         RIGID,
-        (),
+        (
+            Conjunct(
+                "WantedInOrder",
+                "What a post wants stands in an order.",
+                ("post", "request", "request"),
+                lambda s, x, q, r: Implies(
+                    And(s.wants(x, q), s.wants(x, r), q != r),
+                    Or(s.first(x, q, r), s.first(x, r, q)),
+                ),
+                lambda s, x, q, r: [(s.wants(x, q), s.wants(x, r))],
+            ),
+        ),
         lambda _: (True, {name: nothing(symbol.result) for name, symbol in TABLE.items()}),
         (Transition("Post", "", (("x", "post"),), lambda _s, _x: True, changed),),
         (
@@ -87,6 +98,15 @@ def tables(*, in_order: bool = True) -> Theory:
                 ("request", "request"),
                 _in_order,
                 lambda s, q, r: [s.before(q, r)],
+            ),
+            Conjunct(
+                "Line",
+                "Of two requests, one stands before the other.",
+                ("request", "request"),
+                lambda s, q, r: Implies(
+                    And(s.there(q), s.there(r), q != r), Or(s.before(q, r), s.before(r, q))
+                ),
+                lambda s, q, r: [(s.there(q), s.there(r))],
             ),
         ),
         (

@@ -10,6 +10,7 @@ from raincheck.model.locks.promises import invariants
 from raincheck.model.locks.state import State
 from raincheck.model.locks.system import LocksSystem
 from raincheck.model.machine.composed import Move
+from raincheck.model.machine.rows import with_
 from raincheck.model.proof.induction import Theory
 from raincheck.model.proof.ties import Edge, Machines, Seen, damages, said, walked
 
@@ -67,6 +68,7 @@ DAMAGED: Final = (
     *(("locals", "*", "table"), ("locals", "*", "table", "*", "request")),
     *(("locals", "*", "table", "*", "session"), ("copies", "*", "size")),
     *(("posts", "*", "*", "wanted"), ("locals", "*", "table", "*", "mode")),
+    *(("locals", "*", "held", "*", "mode"), ("locals", "*", "held", "*", "name")),
 )
 """Where the states are damaged of which the theorem is asked."""
 
@@ -106,10 +108,20 @@ def twins(subject: Theory, machines: Machines) -> Iterator[Seen]:
     for run in walks(machines, subject):
         promises = invariants(run.system.constants)
         asked = {each.name: promises[each.name] for each in subject.properties}
-        for state in damages(run.states[10::10], DAMAGED, 8):
+        held = [_held_twice(state) for state in run.states if any(me.held for me in state.locals)]
+        for state in (*damages(run.states[10::10], DAMAGED, 8), *held):
             if _there(state) and (found := said(asked, state)):
                 frame, tables = shows(run.system, state, subject)
                 yield Seen(found, frame.world(tables))
+
+
+def _held_twice(state: State) -> State:
+    """Return the state in which another member holds for writing what one holds."""
+    i = next(i for i, me in enumerate(state.locals) if me.held)
+    held = min(state.locals[i].held)._replace(request=9, mode="write")
+    other = state.locals[i - 1]
+    changed = other._replace(held=other.held | {held})
+    return state._replace(locals=with_(state.locals, (i - 1) % len(state.locals), changed))
 
 
 def _there(state: State) -> bool:

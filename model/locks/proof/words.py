@@ -20,6 +20,13 @@ RIGID: Final = symbols("""
     laid:         post -> table                           # post.table
     empty:        -> table
     in_order:     table -> bool                           # NobodyPasses, of one table
+    holds:        table request -> bool                   # it is there, with a fence
+    ends:         post request -> bool                    # it is in post.ended
+    asks:         post -> bool
+    by:           post -> process
+    owner:        request -> process                      # r.member
+    name:         request -> lock
+    reads:        request -> bool
     founder:      process -> bool
     first:        -> process                              # Ranking[1]
 """)
@@ -33,6 +40,7 @@ SPEC: Final = symbols("""
     arrived:      epoch -> bool
     lost:         epoch -> bool                           # it is at Nobody, or there is none
     placed:       epoch process -> bool                   # n \\in t.places
+    member:       epoch process -> bool                   # n \\in t.members
     promised:     process -> epoch
     size:         process -> place                        # copy[n].size; its epoch is that below
     last:         process -> place
@@ -40,6 +48,8 @@ SPEC: Final = symbols("""
     begun:        process -> epoch
     base:         process -> epoch
     table:        process -> table
+    askers:       process process -> bool                 # p \\in askers[n]
+    held:         process request -> bool
 """)
 """The variables of the spec. No epoch is 0."""
 
@@ -49,6 +59,8 @@ GHOST: Final = symbols("""
     copied:       epoch -> place
     chain:        epoch place -> epoch
     truth:        epoch place -> table
+    asked:        epoch place process -> bool
+    when:         epoch place process -> place
     reading:      process -> bool
 """)
 """The history. `maker` has made an epoch from the first `copied` posts of its `source`. Reading the
@@ -68,6 +80,7 @@ class Basis:
     names_parent: bool = True
     reads_on: bool = True
     in_order: bool = True
+    all_ask: bool = True
     """K5: whoever has read further than the posts go lays no empty table down."""
 
 
@@ -77,6 +90,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "NamesParent": "names_parent",
     "ReadsOn": "reads_on",
     "InOrder": "in_order",
+    "AllAsk": "all_ask",
 }
 """The parts that a basis can do without; ReadsOn is no constant of the spec, the others are."""
 
