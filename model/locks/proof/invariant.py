@@ -194,15 +194,6 @@ def invariant(basis: Basis) -> tuple[Conjunct, ...]:
             lambda s, n: [s.table(n)],
         ),
         Conjunct(
-            "LaidInOrder",
-            "... nor in a table that is laid down.",
-            ("epoch", "place"),
-            lambda s, e, i: Implies(
-                And(is_post(s, e, i), s.lays(s.log(e, i))), s.in_order(s.laid(s.log(e, i)))
-            ),
-            lambda s, e, i: [s.log(e, i)],
-        ),
-        Conjunct(
             "TruthInOrder",
             "... nor in the true one.",
             ("epoch", "place"),
