@@ -5,6 +5,7 @@ order. Lines that are not rows are quarantined with their number and the reason,
 """
 
 import csv
+import io
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
@@ -12,7 +13,7 @@ from typing import Annotated, Any, Literal, cast, get_args
 import msgspec
 
 from raincheck.conformance.trace.batches import Problem, Report
-from raincheck.conformance.trace.inputs import files_in
+from raincheck.conformance.trace.inputs import Opens, files_in, opened
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 COLUMNS = ("member", "view", "sender", "message", "position", "event", "after", "members")
@@ -59,9 +60,11 @@ def delivery_files(paths: Iterable[Path]) -> list[Path]:
     return files_in(paths, SUFFIXES, "delivery log", "name the folder with the logs")
 
 
-def read_rows(path: Path, report: Report) -> Iterator[Row]:
-    """Yield the file's rows; report each line that is not a row, and an empty file."""
-    reader = {".csv": _csv, ".parquet": _parquet}.get(path.suffix, _jsonl)
+def read_rows(path: Path, report: Report, opens: Opens = opened) -> Iterator[Row]:
+    """Yield the file's rows; report each line that is not a row, and an empty file.
+
+    `opens` opens it, unless it is a Parquet file.
+    """
     empty = True
 
     def note(problem: Problem) -> None:
@@ -69,9 +72,14 @@ def read_rows(path: Path, report: Report) -> Iterator[Row]:
         empty = False
         report(problem)
 
+    def read() -> Iterator[tuple[int, _Json]]:
+        if path.suffix == ".parquet":
+            return _parquet(path, note)
+        return (_csv if path.suffix == ".csv" else _jsonl)(path, note, opens)
+
     line = 1
     try:
-        for line, found in reader(path, note):
+        for line, found in read():
             empty = False
             try:
                 yield _row(found)
@@ -131,8 +139,8 @@ def label_of(view: int | str) -> int | str:
     return int(view) if number else view or 0
 
 
-def _jsonl(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
-    with path.open("rb") as file:
+def _jsonl(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Json]]:
+    with opens(path) as file:
         number = 0
         while text := file.readline(MAX_LINE):
             number += 1
@@ -149,8 +157,8 @@ def _jsonl(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
                 report(Problem(str(path), number, f"{cut}not a delivery record: {error}"))
 
 
-def _csv(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
-    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+def _csv(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Json]]:
+    with io.TextIOWrapper(opens(path), encoding="utf-8", errors="replace", newline="") as file:
         rows = csv.DictReader(file)
         missing = {"member", "sender", "message", "position"} - set(rows.fieldnames or ())
         if missing:

@@ -59,6 +59,11 @@ def check_deliveries(
 def answer(rows: Iterable[Row], said: Said | None = None) -> Answers:
     """Find the smallest witness against each property; `said` is known when the rows are read."""
     log = SortedLog(rows)
+    return answer_of(log, said)
+
+
+def answer_of(log: SortedLog, said: Said | None = None) -> Answers:
+    """Find the smallest witness against each property in a log whose rows are read."""
     sparse = said is not None and said.sparse
     senders: dict[str, bool] = {}
     messages = {key for places in log.first.values() for key in places}

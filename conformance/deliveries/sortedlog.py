@@ -68,6 +68,12 @@ class SortedLog:
         """Each member's deliveries, for a crashed one without those in its last view."""
         self.firm_first = self._first(self.firm)
 
+    def as_if_killed(self, members: Iterable[str]) -> None:
+        """Take these members as killed, so that their last views do not count."""
+        self.crashed |= {*members}
+        self.firm = {member: self._firm(member) for member in self.members}
+        self.firm_first = self._first(self.firm)
+
     def _number(self, installed: list[Row]) -> Numbered:
         """Number the views, unless they are numbers that all members share."""
         labels = [view for views in self.visited.values() for view in views]

@@ -6,7 +6,7 @@ from typing import Final
 
 from raincheck.conformance.deliveries.logs import Row, row_of
 from raincheck.conformance.trace.batches import Problem, Report
-from raincheck.conformance.trace.inputs import files_in
+from raincheck.conformance.trace.inputs import Opens, files_in, opened
 
 from .found import Found, Importer, Read, Refused
 
@@ -20,7 +20,11 @@ def log_files(paths: Iterable[Path], importer: Importer) -> list[Path]:
 
 
 def read_imported(
-    path: Path, importer: Importer, report: Report, note: Callable[[Found], None]
+    path: Path,
+    importer: Importer,
+    report: Report,
+    note: Callable[[Found], None],
+    opens: Opens = opened,
 ) -> Iterator[Row]:
     """Yield the file's rows; report lines that are none, and note what else the file says."""
     problems = 0
@@ -35,7 +39,7 @@ def read_imported(
 
     def lines() -> Iterator[tuple[int, str]]:
         nonlocal last
-        with path.open("rb") as file:
+        with opens(path) as file:
             number = 0
             while text := file.readline(MAX_LINE):
                 number += 1

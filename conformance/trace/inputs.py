@@ -1,9 +1,18 @@
 """The files that a command was given, by name or in folders."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import BinaryIO, TypeAlias
 
 from raincheck.conformance.errors import UsageError
+
+Opens: TypeAlias = Callable[[Path], BinaryIO]
+"""Opens a file to read it from its beginning; raises OSError."""
+
+
+def opened(path: Path) -> BinaryIO:
+    """The file as it is on the disk."""
+    return path.open("rb")
 
 
 def files_in(

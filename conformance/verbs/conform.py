@@ -13,10 +13,11 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from raincheck.conformance.deliveries.live_logs import LiveLogs
 from raincheck.conformance.deliveries.logs import delivery_files
 from raincheck.conformance.deliveries.properties import NAMES, Verdicts
 from raincheck.conformance.deliveries.properties_local import check_deliveries
@@ -36,12 +37,13 @@ from raincheck.conformance.trace.findings import (
     Promise,
 )
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.live.live import Live
 from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
 
-from .following import Follower, sources, unconfirmed
+from .following import Follower, listening, sources, unconfirmed
 from .following import add_arguments as add_following
 
 if TYPE_CHECKING:
@@ -151,30 +153,74 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Judge the traces while they are written."""
-    if args.engine != "local" or args.log_format != TRACE:
-        raise UsageError("--follow reads traces, in one process: leave out the engine and format.")
-    started = time.monotonic()
-    failing = partial(_failing, strict=args.strict)
+    """Judge the traces or delivery logs while they are written."""
+    if args.engine != "local":
+        raise UsageError("--follow judges in one process: leave out the engine.")
+    if args.log_format == TRACE:
+        return _follow_traces(args, ui)
     # A wrong path must not destroy the evidence that is there.
     there, places = sources(args.paths)
+    if places:
+        raise UsageError("Sockets are for traces: name the files or folders of the delivery logs.")
+    logs = LiveLogs(there, _asked(args), args.complete, args.log_format)
+    started = time.monotonic()
+    follower = Follower(logs, args.on_violation, ui, partial(_broken, log_format=args.log_format))
     evidence = Evidence("conform", args.out)
+    results: list[Result] = []
+    problems: list[Problem] = []
+    for log in follower.run():
+        results += log_results(log, time.monotonic() - started, args.log_format)
+        problems += log.problems
+    results += unconfirmed(follower.told, (), results)
+    return _followed(args, ui, evidence, follower, results, problems)
+
+
+def _follow_traces(args: argparse.Namespace, ui: Ui) -> Outcome:
+    started = time.monotonic()
+    there, places = sources(args.paths)
     folder = args.out / "received"
-    follower = Follower(args.paths, args.on_violation, folder, ui, failing)
+    # A wrong path must not destroy the evidence that is there.
+    evidence = Evidence("conform", args.out)
+    live = Live([*there, *([folder] if places else [])])
+    failing = partial(_failing, strict=args.strict)
+    follower = Follower(live, args.on_violation, ui, failing)
+    follower.receiver = listening(places, folder, ui)
     try:
         verdicts = follower.run()
     finally:
         follower.close()
     results, problems = _judged(verdicts, args, evidence, time.monotonic() - started)
-    results += unconfirmed(follower, verdicts, results)
+    results += unconfirmed(follower.told, verdicts, results)
     # Of the files, which stay, the same is said once more.
     args.paths = [*there, *([folder] if places else [])]
+    return _followed(args, ui, evidence, follower, results, problems)
+
+
+def _followed(
+    args: argparse.Namespace,
+    ui: Ui,
+    evidence: Evidence,
+    follower: Follower[Any],
+    results: list[Result],
+    problems: list[Problem],
+) -> Outcome:
     args.follow, args.on_violation = False, []
     again = _reproduce(args)
     alarms = follower.alarms
     figures = {"told": len(follower.told), "alarms": alarms.given, "alarms_failed": alarms.failed}
     figures |= {"alarms_left_out": alarms.left_out} if alarms.left_out else {}
     return _outcome(ui, evidence, results, problems, again, {"follow": figures})
+
+
+def _broken(log: Verdicts, log_format: str) -> list[Result]:
+    """Return the promises that a delivery log breaks."""
+    results = log_results(log, 0.0, log_format)
+    return [each for each in results if each.verdict == VIOLATED]
+
+
+def _asked(args: argparse.Namespace) -> list[str]:
+    """Return the properties that were asked for by name."""
+    return [name.strip() for name in args.properties.split(",") if name.strip()]
 
 
 def _failing(verdict: RunVerdict, strict: bool) -> list[Result]:
@@ -223,7 +269,7 @@ def _check(
 ) -> tuple[list[Result], list[Problem]]:
     started = time.monotonic()
     if args.log_format != TRACE:
-        names = [name.strip() for name in args.properties.split(",") if name.strip()]
+        names = _asked(args)
         if session is None:
             log = check_deliveries(args.paths, names, args.complete, args.log_format)
         else:

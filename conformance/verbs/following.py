@@ -1,4 +1,4 @@
-"""`raincheck conform --follow`: the traces of a running system, judged while they are written.
+"""`raincheck conform --follow`: traces and logs of a running system, judged while they are written.
 
 A violation is told at once: of a file, of a stream or between members as soon as its records are
 read; of a promise while the run is short enough to be judged whole again and again, else at the
@@ -11,21 +11,21 @@ import argparse
 import shutil
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED, Result
+from raincheck.conformance.outcome import INCONCLUSIVE, Result
 from raincheck.conformance.trace.explaintrace import describe
 from raincheck.conformance.trace.findings import Finding
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.live.alarms import EXIT, Alarms, action_of
-from raincheck.conformance.trace.live.live import MOST, Broken, Live
+from raincheck.conformance.trace.live.live import MOST, Broken
 from raincheck.conformance.trace.live.receiver import Receiver
 from raincheck.conformance.ui import Ui
 from raincheck.impl.recording.sending import Place, place_of
@@ -34,8 +34,6 @@ POLL: Final = 0.05
 """Seconds between two looks at files that have nothing new."""
 OVER: Final = 1.0
 """Seconds of silence after which a run of which all files have ended is over."""
-WHOLE_BELOW: Final = 200_000
-"""Events up to which the promises are judged again and again: each time of the whole run."""
 SHARE: Final = 0.2
 """How much of the time judging again may take: the rest is for reading."""
 
@@ -58,39 +56,70 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class Follower:
-    """Follows the traces at some places, and tells what is violated."""
+V = TypeVar("V")
+
+
+class Source(Protocol[V]):
+    """What is followed: files that grow, and the judges of what they say."""
+
+    looked_at: float
+    """When it was looked last for files that have come."""
+
+    @property
+    def events(self) -> int:
+        """How many events or rows were read."""
+
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+
+    @property
+    def over(self) -> bool:
+        """Whether all is there that is to come."""
+
+    @property
+    def short(self) -> bool:
+        """Whether all of it may be judged again and again."""
+
+    @property
+    def wrong(self) -> bool:
+        """Whether something new was found wrong since this was asked last."""
+
+    def remarks(self) -> list[str]:
+        """Return what users have to know, each sentence once."""
+
+    def turn(self, now: float) -> int:
+        """Read what is new; return in how many pieces: with MOST of them there may be more."""
+
+    def broken(self, *, whole: bool) -> Broken[V]:
+        """Return what is violated so far; `whole`: by judging all of it again."""
+
+    def close(self, now: float) -> list[V]:
+        """Return the verdict on all that was written."""
+
+
+class Follower(Generic[V]):
+    """Follows what grows, and tells what is violated."""
 
     def __init__(
         self,
-        paths: list[Path],
+        live: Source[V],
         on_violation: list[str],
-        folder: Path,
         ui: Ui,
-        failing: Callable[[RunVerdict], list[Result]],
+        failing: Callable[[V], list[Result]],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`folder`: for what comes by sockets. `failing` returns the results that are not as
-        expected of a verdict's promises.
-        """
-        there, places = sources(paths)
-        actions = [action_of(each) for each in on_violation if each != EXIT]
+        """`failing` returns the results that are not as expected of a verdict's promises."""
+        self.live = live
         self.receiver: Receiver | None = None
-        if places:
-            if folder.exists():
-                shutil.rmtree(folder)
-            self.receiver = Receiver(places, folder, ui.say)
-            for place in self.receiver.places:
-                ui.say(f"listening at {place}; what comes is kept in {folder}")
-        self.live = Live([*there, *([folder] if places else [])])
+        """Writes to files what comes by sockets, until the end."""
         self.told: dict[tuple[Any, ...], str] = {}
         """What was told, by what it is about."""
+        actions = [action_of(each) for each in on_violation if each != EXIT]
         self.alarms = Alarms(actions, ui.say)
         self.stop = False
         self._exits = EXIT in on_violation
         self._ui, self._failing, self._clock = ui, failing, clock
-        self._short = True
-        """Whether the run is short enough for its promises to be judged again and again."""
         self._news = {False: False, True: False}
         """Whether there are records that were not judged yet: whole, or without promises."""
         self._due = {False: 0.0, True: 0.0}
@@ -98,7 +127,7 @@ class Follower:
         self._fresh = dict.fromkeys((False, True), clock())
         """Up to when all that had been written was judged."""
 
-    def run(self) -> list[RunVerdict]:
+    def run(self) -> list[V]:
         """Follow to the end, and return the verdict on each run."""
         last = caught_up = self._clock()
         with _interrupted(self._interrupt):
@@ -134,34 +163,24 @@ class Follower:
 
     def _look(self, caught_up: float) -> None:
         """Judge again what may be by now; what was written by `caught_up` was read."""
+        for remark in self.live.remarks():
+            self._ui.say(remark)
         if self.live.wrong:
             self._due[False] = 0.0
         for whole in (False, True):
             now = self._clock()
             if not self._news[whole]:
                 self._fresh[whole] = caught_up
-            elif now >= self._due[whole] and (not whole or self._is_short()):
+            elif now >= self._due[whole] and (not whole or self.live.short):
                 self._tell(self.live.broken(whole=whole), self._fresh[whole])
                 self._news[whole], self._fresh[whole] = False, caught_up
                 ended = self._clock()
                 self._due[whole] = ended + (ended - now) / SHARE
 
-    def _is_short(self) -> bool:
-        if self._short and self.live.events > WHOLE_BELOW:
-            self._short = False
-            self._ui.say(
-                f"more than {WHOLE_BELOW} events: what events and messages must be is judged at "
-                "once, what was promised at the end"
-            )
-        return self._short
-
-    def _tell(self, broken: Broken, fresh: float) -> None:
+    def _tell(self, broken: Broken[V], fresh: float) -> None:
         for protocol, finding in broken.findings:
             self._found(protocol, finding, fresh)
         for verdict in broken.verdicts:
-            for finding in verdict.findings:
-                if finding.verdict == VIOLATED:
-                    self._found(verdict.protocol, finding, fresh)
             for result in self._failing(verdict):
                 facts = result.as_json()
                 self._say((result.name,), f"violates: {result.name}: {result.detail}", facts, fresh)
@@ -179,6 +198,18 @@ class Follower:
         self._ui.announce(f"{text}\n  told at most {seconds:.2f} s after it was written")
         self.alarms.give({**facts, "text": text, "within": round(seconds, 3)})
         self.stop = self.stop or self._exits
+
+
+def listening(places: list[Place], folder: Path, ui: Ui) -> Receiver | None:
+    """Listen at the sockets, if there are any; what comes is written to the folder."""
+    if not places:
+        return None
+    if folder.exists():
+        shutil.rmtree(folder)
+    receiver = Receiver(places, folder, ui.say)
+    for place in receiver.places:
+        ui.say(f"listening at {place}; what comes is kept in {folder}")
+    return receiver
 
 
 def sources(paths: Iterable[Path]) -> tuple[list[Path], list[Place]]:
@@ -213,12 +244,12 @@ def about(protocol: str, finding: Finding) -> tuple[Any, ...]:
 
 
 def unconfirmed(
-    follower: Follower, verdicts: list[RunVerdict], results: list[Result]
+    told: Mapping[tuple[Any, ...], str], verdicts: Iterable[RunVerdict], results: list[Result]
 ) -> Iterator[Result]:
     """Yield what was told and is not in the verdict: it should not be, and nobody may miss it."""
     known = {about(v.protocol, finding) for v in verdicts for finding in v.findings}
     known |= {(result.name,) for result in results if not result.as_expected}
-    for key, text in follower.told.items():
+    for key, text in told.items():
         if key not in known:
             detail = f"it was told while the files grew, and is not in the verdict: {text}"
             yield Result(f"follow: {key[0]}", "", INCONCLUSIVE, detail=detail)

@@ -94,7 +94,7 @@ def latency(folder: Path, rate: int, runs: int) -> None:
     lines[place] = lines[place][:crc] + b"7" + lines[place][lines[place].index(b"}", crc) :]
     others = b"".join(lines)
     ui = Told()
-    follower = Follower([watched], [], folder / "received", ui, lambda _: [])
+    follower = Follower(Live([watched]), [], ui, lambda _: [])
 
     def lie(number: int) -> None:
         """Write a small run whose last line shows the lie."""

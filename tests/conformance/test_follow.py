@@ -354,7 +354,7 @@ def test_an_alarm_that_fails_hides_no_violation(action: str, capsys: Capture) ->
         ["t", "--follow", "--on-violation", "ftp://x/"],
         ["t", "--follow", "--on-violation", "'"],
         ["t", "--follow", "--engine", "spark"],
-        ["t", "--follow", "--log-format", "deliveries"],
+        ["t", "--follow", "--log-format", "nothing"],
         ["nowhere", "--follow"],
     ],
 )

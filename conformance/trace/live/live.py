@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heapreplace
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.collector import no_collector
 from raincheck.conformance.trace.events import Absent, Crash
-from raincheck.conformance.trace.findings import FileReport, Finding
+from raincheck.conformance.trace.findings import VIOLATED, FileReport, Finding
 from raincheck.conformance.trace.inputs import files_there
 from raincheck.conformance.trace.judged import RunVerdict, layers_of
 from raincheck.conformance.trace.records import Address
@@ -43,13 +43,18 @@ MOST: Final = 256
 LOOK: Final = 0.2
 """Seconds between two looks for new files."""
 
+WHOLE_BELOW: Final = 200_000
+"""Events up to which the promises are judged again and again: each time of the whole run."""
 
-class Broken(NamedTuple):
+V = TypeVar("V")
+
+
+class Broken(NamedTuple, Generic[V]):
     """What is violated so far."""
 
     findings: list[tuple[str, Finding]]
     """With the protocol of each."""
-    verdicts: list[RunVerdict]
+    verdicts: list[V]
     """The verdicts as if all files ended here, where they were asked for."""
 
 
@@ -77,6 +82,7 @@ class Live:
         """When it was looked last for files that have come."""
         self._twice = False
         """Whether a process has two files: which is read is decided by their names, at the end."""
+        self._short = True
         self._wrong = False
         self._crashed: dict[str, set[Address]] = {}
         """Of whom it is known, by run, that they were killed, and whose files were read since."""
@@ -85,6 +91,21 @@ class Live:
     def events(self) -> int:
         """How many events were read."""
         return sum(run.events for run in self.runs.values())
+
+    @property
+    def short(self) -> bool:
+        """Whether the run is short enough for its promises to be judged again and again."""
+        return self.events <= WHOLE_BELOW
+
+    def remarks(self) -> list[str]:
+        """Return what users have to know, each sentence once."""
+        if self._short == self.short:
+            return []
+        self._short = False
+        return [
+            f"more than {WHOLE_BELOW} events: what events and messages must be is judged at "
+            "once, what was promised at the end"
+        ]
 
     @property
     def files(self) -> int:
@@ -155,7 +176,7 @@ class Live:
         wrong, self._wrong = self._wrong, False
         return wrong
 
-    def broken(self, *, whole: bool) -> Broken:
+    def broken(self, *, whole: bool) -> Broken[RunVerdict]:
         """Return what is violated so far; `whole`: promises and layers are asked as well."""
         findings = [
             (protocol, finding)
@@ -163,6 +184,9 @@ class Live:
             for finding in live.broken(self._crashed.get(run, set()))
         ]
         verdicts = [*self._verdicts()] if whole else []
+        for verdict in verdicts:
+            broken = (each for each in verdict.findings if each.verdict == VIOLATED)
+            findings += ((verdict.protocol, each) for each in broken)
         return Broken(findings, verdicts)
 
     def close(self, now: float) -> list[RunVerdict]:
