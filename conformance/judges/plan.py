@@ -72,7 +72,7 @@ class _Plan:
 
     def __init__(self) -> None:
         self.conf = _Conf()
-        self.sparkContext = SimpleNamespace(defaultParallelism=_CORES)
+        self.sparkContext = SimpleNamespace(defaultParallelism=_CORES, master="local[2]")
 
     def range(self, first: int, last: int, step: int, tasks: int) -> _Frame:
         numbers = list(range(first, last, step))

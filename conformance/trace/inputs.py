@@ -1,9 +1,41 @@
 """The files that a command was given, by name or in folders."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from raincheck.conformance.errors import UsageError
+
+_URI = re.compile(r"(?:file:/|[a-z][a-z0-9+.-]+://).*", re.DOTALL | re.IGNORECASE)
+
+
+class Uri(NamedTuple):
+    """A file or a folder on another file system than this machine's."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def place(text: str) -> Path | Uri:
+    """Return where that is: `file:` and what has no scheme are this machine's own."""
+    if not _URI.fullmatch(text):
+        return Path(text)
+    parts = urlsplit(text)
+    if parts.scheme.lower() != "file":
+        return Uri(text)
+    return Path(unquote(parts.path))
+
+
+def only_paths(places: Iterable[Path | Uri], reader: str) -> list[Path]:
+    """Return the places, which must be this machine's own; raise UsageError if one is not."""
+    places = list(places)
+    if there := next((each for each in places if isinstance(each, Uri)), None):
+        raise UsageError(f"{there} is not read by {reader}: use --engine spark.")
+    return [each for each in places if isinstance(each, Path)]
 
 
 def files_in(

@@ -35,6 +35,7 @@ from raincheck.conformance.trace.findings import (
     Finding,
     Promise,
 )
+from raincheck.conformance.trace.inputs import only_paths, place
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
@@ -43,6 +44,8 @@ from raincheck.conformance.ui import Ui
 
 from .following import Follower, sources, unconfirmed
 from .following import add_arguments as add_following
+from .sparking import add_arguments as add_spark
+from .sparking import refuse, session_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,7 +69,6 @@ left the view its entry of receivedTable is gone, and a late duplicate passes.
 UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
 """Not promised unless delivery is safe: else reported, but never counted against a run."""
 SHOWN = 5
-MASTER = "local[*]"
 TRACE = "trace"
 BRIEF_BELOW = 200_000_000
 """Bytes of traces up to which Spark is tuned to start fast, not to run long."""
@@ -77,9 +79,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
-        type=Path,
+        type=place,
         metavar="PATH",
-        help="trace files, delivery logs, or folders of them; with --follow also unix:PATH or "
+        help="trace files, delivery logs, or folders of them; with --engine spark on any file "
+        "system that Spark reads, such as hdfs://HOST/FOLDER; with --follow also unix:PATH or "
         "tcp:ADDRESS:PORT, to listen there",
     )
     parser.add_argument(
@@ -88,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="local",
         help="where to check: in this process or on Spark (default: local)",
     )
-    parser.add_argument("--master", default=MASTER, help=f"the Spark master (default: {MASTER})")
+    add_spark(parser)
     parser.add_argument(
         "--log-format",
         default=TRACE,
@@ -131,23 +134,34 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         raise UsageError(
             "--properties and --complete are for --log-format deliveries and other systems' logs."
         )
+    refuse(args)
     if args.on_violation and not args.follow:
         raise UsageError("--on-violation is for --follow.")
     if args.follow:
         return _follow(args, ui)
     # A wrong path must not destroy the evidence that an earlier run left in the folder.
-    files = _files(args)
-    evidence = Evidence("conform", args.out)
     if args.engine == "spark":
-        from raincheck.conformance.spark.session import spark_session
-
-        ui.say(f"starting Spark at {args.master}")
-        brief = sum(path.stat().st_size for path in files) < BRIEF_BELOW
-        with spark_session(args.master, brief=brief) as session:
-            results, problems = _check(args, ui, evidence, session)
-    else:
-        results, problems = _check(args, ui, evidence, None)
+        here = [path for path in args.paths if isinstance(path, Path)]
+        return _on_spark(args, ui, _files(args, here) if here else [], again)
+    _files(args, only_paths(args.paths, "the local engine"))
+    evidence = Evidence("conform", args.out)
+    results, problems = _check(args, ui, evidence, None)
     return _outcome(ui, evidence, results, problems, again)
+
+
+def _on_spark(args: argparse.Namespace, ui: Ui, files: list[Path], again: str) -> Outcome:
+    """Check the files on Spark, which also reads those of other file systems."""
+    known = all(isinstance(path, Path) for path in args.paths)
+    brief = known and sum(path.stat().st_size for path in files) < BRIEF_BELOW
+    with session_of(args, ui, brief) as session:
+        from raincheck.conformance.spark.remote import copied
+
+        evidence = Evidence("conform", args.out)
+        results, problems = _check(args, ui, evidence, session)
+        outcome = _outcome(ui, evidence, results, problems, again)
+        if args.publish:
+            copied(session, evidence.folder, args.publish)
+    return outcome
 
 
 def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
@@ -155,6 +169,7 @@ def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.engine != "local" or args.log_format != TRACE:
         raise UsageError("--follow reads traces, in one process: leave out the engine and format.")
     started = time.monotonic()
+    args.paths = only_paths(args.paths, "--follow")
     failing = partial(_failing, strict=args.strict)
     # A wrong path must not destroy the evidence that is there.
     there, places = sources(args.paths)
@@ -202,13 +217,13 @@ def _outcome(
     return outcome
 
 
-def _files(args: argparse.Namespace) -> list[Path]:
+def _files(args: argparse.Namespace, paths: Iterable[Path]) -> list[Path]:
     """Return the files that are to be read; raise UsageError if there is none."""
     if args.log_format == TRACE:
-        return trace_files(args.paths)
+        return trace_files(paths)
     if args.log_format == DELIVERIES:
-        return delivery_files(args.paths)
-    return log_files(args.paths, importer_of(args.log_format))
+        return delivery_files(paths)
+    return log_files(paths, importer_of(args.log_format))
 
 
 def _designs(results: Iterable[Result]) -> Iterator[str]:
@@ -353,10 +368,9 @@ def _place(finding: Finding) -> dict[str, object]:
 
 
 def _reproduce(args: argparse.Namespace) -> str:
-    words: list[str] = ["raincheck", "conform", *(str(path) for path in args.paths)]
+    words: list[str] = ["raincheck", "conform", *map(str, args.paths)]
     words += ["--engine", args.engine, "--log-format", args.log_format]
-    if args.engine == "spark" and args.master != MASTER:
-        words += ["--master", args.master]
+    words += words_of(args)
     flags: Sequence[tuple[bool, list[str]]] = (
         (args.list, ["--list"]),
         (args.strict, ["--strict"]),
