@@ -20,6 +20,7 @@ from raincheck.conformance.trace.run import First, Look, OtherEvent, OtherFooter
 from raincheck.conformance.trace.tracefile import Blocks
 
 from .remote import Chunk, Listed, blocks_of, by_file, chunks, lines_of, sizes_apart, whole_files
+from .settings import connects
 from .shipping import function
 
 if TYPE_CHECKING:
@@ -55,10 +56,9 @@ def tasks_for(session: SparkSession, count: int) -> int:
 
 def parallelism(session: SparkSession) -> int:
     """Return how many tasks run at once, as far as the session can tell."""
-    try:
-        return int(session.sparkContext.defaultParallelism)
-    except Exception:  # noqa: BLE001 - a Connect session has no context, and says so in many ways
+    if connects(session):
         return int(session.conf.get("spark.default.parallelism", "8") or 8)
+    return int(session.sparkContext.defaultParallelism)
 
 
 def look_at(session: SparkSession, paths: list[Path], archive: str) -> list[Seen]:
@@ -75,17 +75,21 @@ def look_into(session: SparkSession, files: list[Listed], archive: str) -> list[
     """Look at files that Spark reads; an empty one has no line."""
     found: list[Seen] = []
     for large, of_size in sizes_apart(files):
-        there = [each for each in of_size if each.size]
-        if there:
+        full = [each for each in of_size if each.size]
+        if full:
             look = function(archive, look_at_lines, large)
-            with whole_files(session, there, alone=large):
-                found += _seen(lines_of(session, there).mapInArrow(look, SEEN).collect())
-        found += [_empty(each) for each in of_size if not each.size]
+            with whole_files(session, full, alone=large):
+                found += _seen(lines_of(session, full).mapInArrow(look, SEEN).collect())
+    there = {each.name for each in found}
+    found += [_unread(each) for each in files if each.name not in there]
     return sorted(found, key=lambda each: each.name)
 
 
-def _empty(file: Listed) -> Seen:
-    return Seen(file.name, 0, None, [], [], usable=False)
+def _unread(file: Listed) -> Seen:
+    """An empty file has no line; another one Spark has left out, as it does by some names."""
+    reason = f"Spark has read nothing of its {file.size} bytes: give it another name"
+    problems = [Problem(file.name, 1, reason)] if file.size else []
+    return Seen(file.name, file.size, None, problems, [], usable=False)
 
 
 def _seen(rows: Iterable[object]) -> list[Seen]:

@@ -50,6 +50,7 @@ from raincheck.conformance.trace.run import (
 from raincheck.conformance.trace.streams import compare_stream
 from raincheck.conformance.trace.tracefile import SUFFIXES, trace_files
 
+from .finding import located
 from .looking import Seen, look_at, look_into, tasks_for
 from .packing import packed, unpacked
 from .recount import compared as both_evaluations
@@ -104,10 +105,13 @@ class Work(msgspec.Struct, array_like=True):
     """PIECE and WHOLE."""
 
 
-def check_paths(session: SparkSession, places: Iterable[Path | Uri]) -> list[RunVerdict]:
+def check_paths(
+    session: SparkSession, places: Iterable[Path | Uri], *, lines: bool = False
+) -> list[RunVerdict]:
     """Check every run that has files in these places; the verdicts are the local engine's.
 
     A path is one that the workers can open as well; what is on other file systems, Spark reads.
+    With `lines` the findings tell the lines of the events that they are about.
     """
     places = list(places)
     uris = [each for each in places if isinstance(each, Uri)]
@@ -139,6 +143,8 @@ def check_paths(session: SparkSession, places: Iterable[Path | Uri]) -> list[Run
         answers = met.groupBy("run", "protocol").applyInArrow(judged, ANSWER).collect()
     verdicts = [msgspec.json.decode(bytes(row.verdict), type=RunVerdict) for row in answers]
     verdicts.sort(key=lambda each: (each.run, each.protocol == LAYERS, each.protocol))
+    if lines:
+        verdicts = located(session, verdicts, files)
     return with_strays(verdicts, found)
 
 
@@ -146,7 +152,7 @@ def _sorted(seen: Iterable[Seen]) -> Found:
     """Sort the files as the local engine does; a path cannot have two slashes, a URI has."""
     names = {str(Path(each.name)): each.name for each in seen}
     found = sort(each.look() for each in seen)
-    problems = [each._replace(path=names[each.path]) for each in found.problems]
+    problems = [each._replace(path=names.get(each.path, each.path)) for each in found.problems]
     return found._replace(problems=problems)
 
 

@@ -8,11 +8,13 @@ reader puts behind a last line without one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -21,10 +23,14 @@ from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.inputs import Uri
 from raincheck.conformance.trace.tracefile import CHUNK, MAX_LINE, Blocks, Splitter
 
+from .settings import connects
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+_PATTERN: Final = re.compile(r"([][{}*?\\])")
+"""What Spark would take for a pattern of names."""
 _LARGE: Final = 1 << 26
 """Bytes from which a file is looked at in a task of its own, which ends behind the first block."""
 _ROOM: Final = 8
@@ -47,14 +53,8 @@ def listed(
     """
     found: set[Listed] = set()
     for each in places:
-        named = each.text.endswith(suffixes)
-        reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
-        if not named:
-            endings = ",".join(suffix.lstrip(".") for suffix in suffixes)
-            reader = reader.option("pathGlobFilter", f"*.{{{endings}}}")
         try:
-            rows = reader.load(each.text).select("path", "length").toLocalIterator()
-            inside = {Listed(row.path, row.length) for row in rows}
+            inside = {file for file in _files(session, each) if _fits(file, each, suffixes)}
         except Exception as error:
             raise UsageError(f"{each} cannot be read by Spark: {_sentence(error)}") from error
         if not inside:
@@ -66,6 +66,30 @@ def listed(
             "JSON Lines here."
         )
     return sorted(found)
+
+
+def _fits(file: Listed, given: Uri, suffixes: tuple[str, ...]) -> bool:
+    return file.name.endswith(suffixes) or file.name == given.text
+
+
+def _files(session: SparkSession, place: Uri) -> Iterator[Listed]:
+    """Yield the files of a folder and those below it, or the file.
+
+    Spark's own listing leaves out empty files. A Connect session has no other one.
+    """
+    if connects(session):
+        reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+        for row in reader.load(place.text).select("path", "length").toLocalIterator():
+            yield Listed(row.path, row.length)
+        return
+    jvm = session.sparkContext._jvm
+    assert jvm is not None
+    path = jvm.org.apache.hadoop.fs.Path(place.text)
+    system = path.getFileSystem(session.sparkContext._jsc.hadoopConfiguration())
+    statuses = system.listFiles(path, True)
+    while statuses.hasNext():
+        status = statuses.next()
+        yield Listed(status.getPath().toString(), status.getLen())
 
 
 def _sentence(error: Exception) -> str:
@@ -110,7 +134,7 @@ def _is_large(file: Listed) -> bool:
 
 def lines_of(session: SparkSession, files: Iterable[Listed]) -> DataFrame:
     """Return the files' lines: (file, its size, the line as bytes), for `chunks`."""
-    names = [each.name for each in files]
+    names = [_PATTERN.sub(r"\\\1", each.name) for each in files]
     reader = session.read.format("text").option("lineSep", "\n")
     return reader.load(names).selectExpr(
         "_metadata.file_path as name",
@@ -138,7 +162,7 @@ def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[Chunk]:
         ends = pc.run_end_encode(names)
         first = 0
         for name, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
-            yield Chunk(name, sizes[first].as_py(), lines[first:end])
+            yield Chunk(unquote(name), sizes[first].as_py(), lines[first:end])
             first = end
 
 

@@ -74,6 +74,11 @@ def embedded(master: str | None) -> bool:
     return master is not None and (master == "local" or master.startswith("local["))
 
 
+def connects(session: object) -> bool:
+    """Return whether the session is one of Spark Connect, which has no JVM here."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 def ours(master: str | None, partitions: int | None, *, brief: bool) -> dict[str, str]:
     """Return the settings that raincheck prefers; the user's go before them."""
     shared = {

@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from raincheck.conformance.protocols import registry
 from raincheck.conformance.protocols.record import FILE, MODULES
 
-from .settings import embedded
+from .settings import connects, embedded
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +52,7 @@ def at_workers(session: SparkSession, modules: Iterable[str] = ()) -> str:
         kept.cleanup()
         return name
     archive = draft.rename(draft.with_name(f"{name}.zip"))
-    if _connects(session):
+    if connects(session):
         session.addArtifacts(f"{archive}#{name}", archive=True)
     else:
         session.sparkContext.addArchive(f"{archive}#{name}")
@@ -85,11 +85,7 @@ def function(archive: str, named: Callable[..., Any], *given: Any) -> Callable[[
 
 def _apart(session: SparkSession) -> bool:
     """Return whether the workers are other processes than children of this one's JVM."""
-    return _connects(session) or not embedded(session.sparkContext.master)
-
-
-def _connects(session: SparkSession) -> bool:
-    return type(session).__module__.startswith("pyspark.sql.connect")
+    return connects(session) or not embedded(session.sparkContext.master)
 
 
 def written(archive: Path, modules: Iterable[str] = ()) -> str:

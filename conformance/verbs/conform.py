@@ -180,6 +180,7 @@ def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
         verdicts = follower.run()
     finally:
         follower.close()
+    verdicts = list(map(located, verdicts))
     results, problems = _judged(verdicts, args, evidence, time.monotonic() - started)
     results += unconfirmed(follower, verdicts, results)
     # Of the files, which stay, the same is said once more.
@@ -252,7 +253,9 @@ def _check(
     else:
         from raincheck.conformance.spark.pipeline import check_paths as check_on_spark
 
-        verdicts = check_on_spark(session, args.paths)
+        verdicts = check_on_spark(session, args.paths, lines=True)
+        return _judged(verdicts, args, evidence, time.monotonic() - started)
+    verdicts = list(map(located, verdicts))
     return _judged(verdicts, args, evidence, time.monotonic() - started)
 
 
@@ -261,7 +264,7 @@ def _judged(
 ) -> tuple[list[Result], list[Problem]]:
     """Return the results of these verdicts, and leave their findings in words."""
     results: list[Result] = []
-    for verdict in map(located, verdicts):
+    for verdict in verdicts:
         results += run_results(verdict, args.strict, seconds)
         if verdict.findings:
             text = "\n\n".join(describe(finding) for finding in verdict.findings)

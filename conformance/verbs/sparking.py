@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -72,5 +73,34 @@ def session_of(args: argparse.Namespace, ui: Ui, brief: bool) -> Iterator[SparkS
     conf = parsed(args.conf)
     where = args.remote or args.master or conf.get("spark.master")
     ui.say(f"starting Spark{f' at {where}' if where else ''}")
-    with spark_session(args.master, brief=brief, remote=args.remote, conf=conf) as session:
+    with (
+        _told(),
+        spark_session(args.master, brief=brief, remote=args.remote, conf=conf) as session,
+    ):
         yield session
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say in a sentence what fails in Spark itself, and what a worker's Python lacks.
+
+    An exception of our own code on a worker goes on as it is: it is a bug, with its traceback.
+    """
+    try:
+        yield
+    except UsageError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+            raise
+        text = str(error)
+        lacking = re.search(r"^(?:ModuleNotFound|Import)Error: (.+)", text, re.MULTILINE)
+        if lacking:
+            raise UsageError(
+                f"A worker's Python lacks something ({lacking[1].strip()}): it needs numpy, "
+                "pyarrow and msgspec; name one that has them by PYSPARK_PYTHON."
+            ) from error
+        if re.search(r"^Traceback ", text, re.MULTILINE):
+            raise
+        reason = (text.strip().splitlines() or [type(error).__name__])[0]
+        raise UsageError(f"Spark's job failed ({reason}): see its log, and try again.") from error

@@ -59,7 +59,7 @@ def test_without_the_package_on_its_way_no_worker_finds_it(
     )
 
     assert done.returncode == 3
-    assert "No module named 'raincheck'" in done.stdout + done.stderr
+    assert "A worker's Python lacks something (No module named 'raincheck')" in done.stderr
 
 
 def test_a_standalone_cluster_says_what_the_local_engine_says() -> None:
