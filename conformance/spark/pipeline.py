@@ -229,7 +229,8 @@ def line_pieces(work: Work, name: str, found: Iterable[Chunk]) -> Iterator[Piece
             if read.used:
                 break
     if read.used and last is not None:
-        problems = [second_file(last, path, Path(read.used))]
+        problems.clear()
+        second_file(last, path, Path(read.used), problems.append)
     elif last is not None:
         checked = (last.done(), last.columns)
         layers = read.run in work.layered

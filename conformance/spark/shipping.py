@@ -15,7 +15,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from raincheck.conformance.protocols import registry
@@ -30,10 +30,9 @@ PACKAGE: Final = __name__.partition(".")[0]
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)
 """The time of every file in the archive, so that the same package is the same archive."""
 _LEFT_OUT: Final = frozenset({"__pycache__"})
-_sent: WeakKeyDictionary[SparkSession, dict[str, tempfile.TemporaryDirectory[str]]] = (
-    WeakKeyDictionary()
-)
-"""What each session's workers fetch, for as long as it lives."""
+Sent: TypeAlias = tuple[str, tempfile.TemporaryDirectory[str]]
+_sent: WeakKeyDictionary[SparkSession, dict[frozenset[str], Sent]] = WeakKeyDictionary()
+"""What each session's workers fetch, for as long as it lives, by the modules in it."""
 
 
 def at_workers(session: SparkSession, modules: Iterable[str] = ()) -> str:
@@ -44,19 +43,19 @@ def at_workers(session: SparkSession, modules: Iterable[str] = ()) -> str:
     """
     if not _apart(session):
         return ""
+    wanted = frozenset(modules)
+    sent = _sent.setdefault(session, {})
+    if wanted in sent:
+        return sent[wanted][0]
     kept = tempfile.TemporaryDirectory(prefix="raincheck-ship-")
     draft = Path(kept.name, "raincheck.zip")
-    name = f"raincheck-{written(draft, modules)}"
-    sent = _sent.setdefault(session, {})
-    if name in sent:
-        kept.cleanup()
-        return name
+    name = f"raincheck-{written(draft, wanted)}"
     archive = draft.rename(draft.with_name(f"{name}.zip"))
     if connects(session):
         session.addArtifacts(f"{archive}#{name}", archive=True)
     else:
         session.sparkContext.addArchive(f"{archive}#{name}")
-    sent[name] = kept
+    sent[wanted] = (name, kept)
     return name
 
 

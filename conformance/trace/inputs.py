@@ -30,14 +30,6 @@ def place(text: str) -> Path | Uri:
     return Path(unquote(parts.path))
 
 
-def only_paths(places: Iterable[Path | Uri], reader: str) -> list[Path]:
-    """Return the places, which must be this machine's own; raise UsageError if one is not."""
-    places = list(places)
-    if there := next((each for each in places if isinstance(each, Uri)), None):
-        raise UsageError(f"{there} is not read by {reader}: use --engine spark.")
-    return [each for each in places if isinstance(each, Path)]
-
-
 def files_in(
     paths: Iterable[Path], suffixes: tuple[str, ...], kind: str, advice: str
 ) -> list[Path]:

@@ -305,13 +305,14 @@ def follow_process(paths: Iterable[Path], report: Report, shared: Shared) -> Ite
     for path in sorted(paths, key=str):
         for file in follow_file(path, report, shared):
             if used is not None and used != path:
-                report(second_file(file, path, used))
+                second_file(file, path, used, report)
                 break
             used = path
             yield file
 
 
-def second_file(file: Followed, path: Path, used: Path) -> Problem:
-    """Say that the file is of a process that has another one, which is used."""
+def second_file(file: Followed, path: Path, used: Path, report: Report) -> None:
+    """Report that the file is of a process that has another one, which is used."""
     (node, life), run = file.who, file.run
-    return Problem(str(path), 1, f"a second file for {run} {node}.{life}: {used.name} is one")
+    reason = f"a second file for {run} {node}.{life}: {used.name} is one"
+    report(Problem(str(path), 1, reason))

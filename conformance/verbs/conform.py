@@ -35,7 +35,7 @@ from raincheck.conformance.trace.findings import (
     Finding,
     Promise,
 )
-from raincheck.conformance.trace.inputs import only_paths, place
+from raincheck.conformance.trace.inputs import place
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
@@ -45,7 +45,7 @@ from raincheck.conformance.ui import Ui
 from .following import Follower, sources, unconfirmed
 from .following import add_arguments as add_following
 from .sparking import add_arguments as add_spark
-from .sparking import refuse, session_of, words_of
+from .sparking import only_paths, refuse, session_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.trace.inputs import Uri
 from raincheck.conformance.ui import Ui
 
 if TYPE_CHECKING:
@@ -62,6 +64,14 @@ def refuse(args: argparse.Namespace) -> None:
         raise UsageError("--remote takes the place of --master: give one of them.")
     if args.publish and args.remote:
         raise UsageError("--publish needs a master: a Connect server has no file system for us.")
+
+
+def only_paths(places: Iterable[Path | Uri], reader: str) -> list[Path]:
+    """Return the places, which must be this machine's own; raise UsageError if one is not."""
+    places = list(places)
+    if there := next((each for each in places if isinstance(each, Uri)), None):
+        raise UsageError(f"{there} is not read by {reader}: use --engine spark.")
+    return [each for each in places if isinstance(each, Path)]
 
 
 @contextmanager
