@@ -23,7 +23,10 @@ class _Conf:
     """The settings, none of which is used."""
 
     def __init__(self) -> None:
-        self.values = {"spark.sql.adaptive.enabled": "true"}
+        self.values = {
+            "spark.sql.adaptive.enabled": "true",
+            "spark.sql.shuffle.partitions": "200",
+        }
         self.get, self.set = self.values.__getitem__, self.values.__setitem__
 
 

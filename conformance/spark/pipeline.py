@@ -51,7 +51,7 @@ from raincheck.conformance.trace.streams import compare_stream
 from raincheck.conformance.trace.tracefile import SUFFIXES, trace_files
 
 from .finding import located
-from .looking import Seen, look_at, look_into, tasks_for
+from .looking import Seen, look_at, look_into, parallelism, tasks_for
 from .packing import packed, unpacked
 from .recount import compared as both_evaluations
 from .remote import Chunk, blocks_of, by_file, chunks, lines_of, listed, whole_files
@@ -67,6 +67,10 @@ PIECE: Final = 1 << 18
 """Rows of a channel's end per piece."""
 MEETING: Final = 1 << 28
 """Bytes of traces whose channels may meet in one group each; more have several for a channel."""
+SHUFFLES: Final = "spark.sql.shuffle.partitions"
+UNSAID: Final = "200"
+"""What it is where nobody has set it."""
+MOST_PARTITIONS: Final = 20_000
 WHOLE: Final = 1 << 24
 """Bytes of a report per piece."""
 
@@ -129,7 +133,8 @@ def check_paths(
     crashed = {run: sorted(who) for run, who in found.crashed.items()}
     used = [each for each in files if each.name in work.read]
     frames: list[DataFrame] = []
-    with _one_plan(session), whole_files(session, used):
+    partitions = partitions_for(parallelism(session), work.blocks)
+    with _one_plan(session, partitions), whole_files(session, used):
         if work.tasks:
             check = function(archive, check_tasks, told)
             count = len(work.tasks)
@@ -243,15 +248,28 @@ def line_pieces(work: Work, name: str, found: Iterable[Chunk]) -> Iterator[Piece
 
 
 @contextmanager
-def _one_plan(session: SparkSession) -> Iterator[None]:
-    """Without adaptive planning, which runs each stage as a job of its own."""
-    name = "spark.sql.adaptive.enabled"
-    before = session.conf.get(name)
-    session.conf.set(name, "false")
+def _one_plan(session: SparkSession, partitions: int) -> Iterator[None]:
+    """Without adaptive planning, which runs each stage as a job of its own.
+
+    What is handed on meets in so many partitions, if the user has not said in how many: 200, as
+    Spark has it, is 400 tasks for the smallest run, and a few for the largest.
+    """
+    settings = {"spark.sql.adaptive.enabled": "false"}
+    if session.conf.get(SHUFFLES) == UNSAID:
+        settings[SHUFFLES] = str(partitions)
+    before = {name: session.conf.get(name) for name in settings}
     try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
         yield
     finally:
-        session.conf.set(name, str(before))
+        for name, said in before.items():
+            session.conf.set(name, str(said))
+
+
+def partitions_for(cores: int, blocks: int) -> int:
+    """Return in how many partitions rows meet: two a core, and one for each block of a stream."""
+    return min(max(2 * cores, blocks), MOST_PARTITIONS)
 
 
 def blocks_for(size: int) -> int:
