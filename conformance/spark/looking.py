@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 SEEN: Final = "seen binary"
 TASKS: Final = 32
 """Most tasks per core."""
+SHARE: Final = 1 << 24
+"""Bytes of traces that are worth a task; a first look is worth one per core, twice."""
 
 
 class Seen(msgspec.Struct, array_like=True):
@@ -49,9 +51,10 @@ class Seen(msgspec.Struct, array_like=True):
         return Look(Path(self.name), self.record, self.problems, self.gone)
 
 
-def tasks_for(session: SparkSession, count: int) -> int:
-    """Return in how many tasks so many files are dealt with."""
-    return max(1, min(count, TASKS * parallelism(session)))
+def tasks_for(session: SparkSession, files: int, size: int = 0) -> int:
+    """Return in how many tasks so many files, of so many bytes together, are dealt with."""
+    cores = parallelism(session)
+    return max(1, min(files, TASKS * cores, max(2 * cores, size // SHARE)))
 
 
 def parallelism(session: SparkSession) -> int:

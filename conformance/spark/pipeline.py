@@ -127,7 +127,7 @@ def check_paths(
     found = _sorted(seen)
     if not found.runs:
         return with_strays([], found)
-    tasks = tasks_for(session, len(seen))
+    tasks = tasks_for(session, len(seen), sum(each.size for each in seen))
     work = planned(found, seen, {each.name for each in files}, tasks)
     told = msgspec.msgpack.encode(work)
     crashed = {run: sorted(who) for run, who in found.crashed.items()}
