@@ -94,7 +94,7 @@ def _connected(remote: str, conf: Mapping[str, str]) -> Iterator["SparkSession"]
             session = builder.getOrCreate()
         except ImportError as error:
             raise UsageError(
-                "Spark Connect needs packages of its own: pip install 'pyspark[connect]', or use "
+                "Spark Connect needs packages of its own: pip install 'raincheck[connect]', or use "
                 "--master."
             ) from error
         except Exception as error:

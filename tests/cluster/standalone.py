@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import venv
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Final
 
 import pyspark
@@ -36,6 +38,7 @@ WORKERS: Final = 2
 PATIENCE: Final = 120.0
 """Seconds for a daemon to say its address, and for a process to end."""
 MASTER: Final = "org.apache.spark.deploy.master.Master"
+SERVER: Final = "org.apache.spark.sql.connect.service.SparkConnectServer"
 WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 
 
@@ -52,23 +55,61 @@ def standalone(folder: Path) -> Iterator[str]:
             _started(daemons, folder / f"worker{number}.log", words, "registered with master (.*)")
         yield url
     finally:
-        for each in reversed(daemons):
-            each.terminate()  # a worker ends its executors
-        for each in daemons:
-            with suppress(subprocess.TimeoutExpired):
-                each.wait(PATIENCE)
-            each.kill()
-            each.wait()
-        if left := working_in(folder):
-            raise AssertionError(f"processes of the cluster are left: {left}")
+        _stopped(daemons, folder)
+
+
+def _stopped(daemons: list[subprocess.Popen[bytes]], folder: Path) -> None:
+    """End the daemons, and raise AssertionError if anything that they started is left."""
+    for each in reversed(daemons):
+        each.terminate()  # a worker ends its executors
+    for each in daemons:
+        with suppress(subprocess.TimeoutExpired):
+            each.wait(PATIENCE)
+        each.kill()
+        each.wait()
+    ends = time.monotonic() + PATIENCE
+    while (left := working_in(folder)) and time.monotonic() < ends:
+        time.sleep(0.1)
+    if left:
+        raise AssertionError(f"processes of the cluster are left: {left}")
+
+
+@contextmanager
+def connect_server(folder: Path, python: Path) -> Iterator[str]:
+    """A Spark Connect server for the block, whose workers run this Python; yield its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    conf = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.ui.enabled": "false",
+        "spark.pyspark.python": str(python),
+    }
+    words = ["org.apache.spark.deploy.SparkSubmit", "--class", SERVER, "--master", "local[2]"]
+    words += [word for name, value in conf.items() for word in ("--conf", f"{name}={value}")]
+    daemons: list[subprocess.Popen[bytes]] = []
+    environ = {"PYSPARK_PYTHON": str(python), "SPARK_DAEMON_MEMORY": "768m"}
+    try:
+        log, until = folder / "connect.log", "(server started)"
+        _started(daemons, log, [*words, "spark-internal"], until, environ)
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        _stopped(daemons, folder)
 
 
 def _started(
-    daemons: list[subprocess.Popen[bytes]], log: Path, words: list[str], until: str
+    daemons: list[subprocess.Popen[bytes]],
+    log: Path,
+    words: list[str],
+    until: str,
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Start a daemon, and wait for what it says of itself."""
-    environ = os.environ | {"JAVA_HOME": str(spark_java_home()), "SPARK_HOME": str(SPARK)}
-    environ |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ = (
+        os.environ | dict(more) | {"JAVA_HOME": str(spark_java_home()), "SPARK_HOME": str(SPARK)}
+    )
+    environ |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": "127.0.0.1"} | dict(more)
     with log.open("wb") as said:
         command = [str(SPARK / "bin" / "spark-class"), *words]
         daemons.append(_child(command, said, log.parent, environ))
