@@ -19,7 +19,17 @@ from raincheck.conformance.trace.following.shared import Shared
 from raincheck.conformance.trace.run import First, Look, OtherEvent, OtherFooter, looked
 from raincheck.conformance.trace.tracefile import Blocks
 
-from .remote import Chunk, Listed, blocks_of, by_file, chunks, lines_of, sizes_apart, whole_files
+from .remote import (
+    Chunk,
+    Listed,
+    blocks_of,
+    by_file,
+    chunks,
+    lines_of,
+    sizes_apart,
+    unread,
+    whole_files,
+)
 from .settings import connects
 from .shipping import function
 
@@ -90,8 +100,7 @@ def look_into(session: SparkSession, files: list[Listed], archive: str) -> list[
 
 def _unread(file: Listed) -> Seen:
     """An empty file has no line; another one Spark has left out, as it does by some names."""
-    reason = f"Spark has read nothing of its {file.size} bytes: give it another name"
-    problems = [Problem(file.name, 1, reason)] if file.size else []
+    problems = [unread(file)] if file.size else []
     return Seen(file.name, file.size, None, problems, [], usable=False)
 
 

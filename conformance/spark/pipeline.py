@@ -66,7 +66,7 @@ ANSWER: Final = "run string, protocol string, verdict binary"
 PIECE: Final = 1 << 18
 """Rows of a channel's end per piece."""
 MEETING: Final = 1 << 28
-"""Bytes of traces whose channels may meet in one group each; more have several for a channel."""
+"""Bytes of a run whose channels may meet in one group each; more have several for a channel."""
 SHUFFLES: Final = "spark.sql.shuffle.partitions"
 UNSAID: Final = "200"
 """What it is where nobody has set it."""
@@ -127,13 +127,14 @@ def check_paths(
     found = _sorted(seen)
     if not found.runs:
         return with_strays([], found)
-    tasks = tasks_for(session, len(seen), sum(each.size for each in seen))
+    size = sum(each.size for each in seen)
+    tasks = tasks_for(session, len(seen), size)
     work = planned(found, seen, {each.name for each in files}, tasks)
     told = msgspec.msgpack.encode(work)
     crashed = {run: sorted(who) for run, who in found.crashed.items()}
     used = [each for each in files if each.name in work.read]
     frames: list[DataFrame] = []
-    partitions = partitions_for(parallelism(session), work.blocks)
+    partitions = partitions_for(parallelism(session), size)
     with _one_plan(session, partitions), whole_files(session, used):
         if work.tasks:
             check = function(archive, check_tasks, told)
@@ -185,9 +186,12 @@ def planned(found: Found, seen: Iterable[Seen], elsewhere: Collection[str], task
     sized.sort(key=lambda each: -each[0])
     tasks = min(tasks, len(sized))
     dealt = [task for first in range(tasks) for _, task in sized[first::tasks]]
-    size = sum(each.size for each in by_path.values())
+    largest = max(
+        sum(by_path[str(path)].size for paths in processes.values() for path in paths)
+        for processes in found.runs.values()
+    )
     layered = several(run for run, _ in found.runs)
-    return Work(dealt, read, layered, blocks_for(size), (PIECE, WHOLE))
+    return Work(dealt, read, layered, blocks_for(largest), (PIECE, WHOLE))
 
 
 def _read(run: str, protocol: str, files: Iterable[Seen]) -> dict[str, Read]:
@@ -267,13 +271,13 @@ def _one_plan(session: SparkSession, partitions: int) -> Iterator[None]:
             session.conf.set(name, str(said))
 
 
-def partitions_for(cores: int, blocks: int) -> int:
-    """Return in how many partitions rows meet: two a core, and one for each block of a stream."""
-    return min(max(2 * cores, blocks), MOST_PARTITIONS)
+def partitions_for(cores: int, size: int) -> int:
+    """Return in how many partitions the rows of traces of that many bytes meet."""
+    return min(max(2 * cores, size // MEETING), MOST_PARTITIONS)
 
 
 def blocks_for(size: int) -> int:
-    """In how many groups both ends of a channel meet, of traces of that many bytes."""
+    """In how many groups both ends of a channel meet, in a run of that many bytes."""
     return 1 << max(0, (size // MEETING).bit_length())
 
 

@@ -38,7 +38,17 @@ from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.inputs import Uri
 
 from . import queries
-from .remote import Listed, blocks_of, by_file, chunks, lines_of, listed, whole_files
+from .remote import (
+    Listed,
+    blocks_of,
+    by_file,
+    chunks,
+    left_out,
+    lines_of,
+    listed,
+    unread,
+    whole_files,
+)
 from .shipping import at_workers, function
 
 if TYPE_CHECKING:
@@ -84,6 +94,7 @@ def check_deliveries(
             Problem(**msgspec.json.decode(row.problem))
             for row in frame.where("problem is not null").select("problem").collect()
         ]
+        problems += map(unread, left_out(there))
         said = Said()
         for row in frame.where("said is not null").select("said").distinct().collect():
             said = said.joined(msgspec.json.decode(row.said, type=Said))

@@ -92,6 +92,17 @@ def _files(session: SparkSession, place: Uri) -> Iterator[Listed]:
         yield Listed(status.getPath().toString(), status.getLen())
 
 
+def left_out(files: Iterable[Listed]) -> list[Listed]:
+    """Return the files that Spark does not read, by their names."""
+    return [each for each in files if each.size and Path(each.name).name[0] in "_."]
+
+
+def unread(file: Listed) -> Problem:
+    """Say that Spark has left the file out."""
+    reason = f"Spark has read nothing of its {file.size} bytes: give it another name"
+    return Problem(file.name, 1, reason)
+
+
 def _sentence(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__

@@ -284,11 +284,16 @@ def test_delivery_logs_on_another_file_system_get_the_same_verdicts(
     (tmp_path / "empty.jsonl").touch()
 
     local = properties_local.check_deliveries([tmp_path])
+    (tmp_path / "_hidden.jsonl").write_text(text)
     found = properties.check_deliveries(session, [Uri(there)])
 
     assert local["total_order"].verdict == "violated"
     assert len(local.problems) == 2
-    assert [each._replace(path=each.path.replace(there, str(tmp_path))) for each in found.problems]
+    hidden, *others = found.problems
+    assert hidden.path == f"{there}/_hidden.jsonl"
+    assert hidden.reason.startswith("Spark has read nothing of its")
+    here = [each._replace(path=each.path.replace(there, str(tmp_path))) for each in others]
+    assert here == local.problems
     assert found.properties == local.properties
 
 
