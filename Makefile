@@ -70,6 +70,7 @@ bench: $(READY)
 	$(RUN) tests/bench/bench_ring_recovery.py
 	$(RUN) tests/bench/bench_ring_multicast.py
 	$(RUN) tests/bench/bench_conform.py
+	$(RUN) tests/bench/bench_cluster.py
 	$(RUN) tests/bench/bench_protocols.py
 	$(RUN) tests/bench/bench_check.py
 

@@ -23,7 +23,10 @@ class _Conf:
     """The settings, none of which is used."""
 
     def __init__(self) -> None:
-        self.values = {"spark.sql.adaptive.enabled": "true"}
+        self.values = {
+            "spark.sql.adaptive.enabled": "true",
+            "spark.sql.shuffle.partitions": "200",
+        }
         self.get, self.set = self.values.__getitem__, self.values.__setitem__
 
 
@@ -72,7 +75,7 @@ class _Plan:
 
     def __init__(self) -> None:
         self.conf = _Conf()
-        self.sparkContext = SimpleNamespace(defaultParallelism=_CORES)
+        self.sparkContext = SimpleNamespace(defaultParallelism=_CORES, master="local[2]")
 
     def range(self, first: int, last: int, step: int, tasks: int) -> _Frame:
         numbers = list(range(first, last, step))

@@ -82,7 +82,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "gone_in: only crash records belong here": unsure(
             "only crash records belong here", spoil=_mixed_faults
         ),
-        "follow_process: a second file for … ….…: … is one": unsure(
+        "second_file: a second file for … ….…: … is one": unsure(
             "a second file for r1 a.0: r1.a.0.jsonl is one", spoil=_twin
         ),
     },

@@ -28,12 +28,24 @@ GROUP: Final = "raincheck.protocols"
 _extra: dict[str, Protocol] = {}
 _elsewhere: list[bool] = []
 """Not empty while the project at hand is left aside."""
+_home: list[Path] = []
+"""The folder that stands for the working one, on a worker to which the project was sent."""
 
 
 def project() -> Path | None:
     """Return the nearest `raincheck.toml` at or above the working folder, if there is one."""
-    here = Path.cwd()
+    here = _home[-1] if _home else Path.cwd()
     return next((each / FILE for each in (here, *here.parents) if (each / FILE).is_file()), None)
+
+
+def at_home(folder: str) -> None:
+    """Look for the project at hand in this folder from now on, instead of the working one."""
+    _home.append(Path(folder))
+
+
+def folders(path: Path) -> list[Path]:
+    """Return the folders of a project's modules; raise UsageError if its file is wrong."""
+    return [Path(each) for each in _folders(path, read_table(path))]
 
 
 def protocols() -> Mapping[str, Protocol]:

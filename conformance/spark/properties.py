@@ -6,15 +6,16 @@ cluster. Files are read by the workers with the same reader, so quarantine is th
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from functools import partial
+from functools import reduce
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from raincheck.conformance.deliveries.cuts import FOUND, cut_witness
 from raincheck.conformance.deliveries.cycles import cycle_in
-from raincheck.conformance.deliveries.logs import delivery_files, label_of, read_rows
+from raincheck.conformance.deliveries.logs import SUFFIXES, delivery_files, label_of, read_rows
 from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
     UNIFORM,
@@ -34,8 +35,21 @@ from raincheck.conformance.importers.reading import log_files, read_imported
 from raincheck.conformance.importers.said import Said, told
 from raincheck.conformance.importers.table import DELIVERIES, importer_of
 from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.inputs import Uri
 
 from . import queries
+from .remote import (
+    Listed,
+    blocks_of,
+    by_file,
+    chunks,
+    left_out,
+    lines_of,
+    listed,
+    unread,
+    whole_files,
+)
+from .shipping import at_workers, function
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,25 +61,40 @@ SCHEMA = (
     "after long, members array<string>, problem string, said string"
 )
 ROWS = 65536
+MOST_TASKS = 10_000
+"""Tasks that read files."""
 
 
 def check_deliveries(
     session: "SparkSession",
-    paths: Iterable[Path],
+    places: Iterable[Path | Uri],
     names: Iterable[str] = (),
     complete: bool = False,
     log_format: str = DELIVERIES,
 ) -> Verdicts:
-    """Check the logs on Spark; the verdict is the local engine's."""
-    names = list(names)
+    """Check the logs on Spark; the verdict is the local engine's.
+
+    A path is one that the workers can open as well; what is on other file systems, Spark reads.
+    """
+    names, places = list(names), list(places)
     importer = None if log_format == DELIVERIES else importer_of(log_format)
-    files = delivery_files(paths) if importer is None else log_files(paths, importer)
-    frame = load(session, files, log_format).persist()
+    paths = [each for each in places if isinstance(each, Path)]
+    uris = [each for each in places if isinstance(each, Uri)]
+    files: list[Path] = []
+    if paths:
+        files = delivery_files(paths) if importer is None else log_files(paths, importer)
+    suffixes = SUFFIXES if importer is None else importer.suffixes
+    there = listed(session, uris, suffixes, "log") if uris else []
+    with whole_files(session, there):
+        frame = load(session, files, log_format, there).persist()
+        if there:
+            frame.count()  # with the settings of this block
     try:
         problems = [
             Problem(**msgspec.json.decode(row.problem))
             for row in frame.where("problem is not null").select("problem").collect()
         ]
+        problems += map(unread, left_out(there))
         said = Said()
         for row in frame.where("said is not null").select("said").distinct().collect():
             said = said.joined(msgspec.json.decode(row.said, type=Said))
@@ -78,19 +107,73 @@ def check_deliveries(
         frame.unpersist()
 
 
-def load(session: "SparkSession", files: list[Path], log_format: str = DELIVERIES) -> "DataFrame":
+def load(
+    session: "SparkSession",
+    files: list[Path],
+    log_format: str = DELIVERIES,
+    there: list[Listed] | None = None,
+) -> "DataFrame":
     """The rows of all files, and beside them what could not be read and what else they say.
 
     A format of another system is read by its importer, on the worker, which finds it by its name.
     """
-    names = session.createDataFrame([(str(path.absolute()),) for path in files], "path string")
-    read = partial(_read, log_format, str(Path.cwd()))
-    return names.repartition(max(1, len(files))).mapInArrow(read, SCHEMA)
+    archive = at_workers(session, [log_format.partition(":")[0]] if ":" in log_format else [])
+    given = (log_format, "" if archive else str(Path.cwd()))
+    frames: list[DataFrame] = []
+    if files or not there:
+        opened = [str(path.absolute()) for path in files]
+        tasks = max(1, min(len(opened), MOST_TASKS))
+        read = function(archive, read_paths, opened, *given)
+        frames.append(session.range(0, len(opened), 1, tasks).mapInArrow(read, SCHEMA))
+    if there:
+        frames.append(
+            lines_of(session, there).mapInArrow(function(archive, read_lines, *given), SCHEMA)
+        )
+        empty = [each.name for each in there if not each.size]
+        if empty:
+            read = function(archive, read_empty, empty, *given)
+            frames.append(session.range(0, len(empty), 1, 1).mapInArrow(read, SCHEMA))
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def read_paths(
+    batches: "Iterator[pa.RecordBatch]", opened: list[str], log_format: str, folder: str
+) -> "Iterator[pa.RecordBatch]":
+    """On a worker: read the files with these numbers."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield from _read(Path(opened[number]), opened[number], log_format, folder)
+
+
+def read_lines(
+    batches: "Iterator[pa.RecordBatch]", log_format: str, folder: str
+) -> "Iterator[pa.RecordBatch]":
+    """On a worker: read the files whose lines come, from a copy on the worker's own disk."""
+    for name, found in by_file(chunks(batches)):
+        with TemporaryDirectory(prefix="raincheck-log-") as kept:
+            path, problems = Path(kept, Path(name).name), list[Problem]()
+            with path.open("wb") as file:
+                for _, block in blocks_of(name, found, problems.append):
+                    file.write(block)
+            yield from _read(path, name, log_format, folder, problems)
+
+
+def read_empty(
+    batches: "Iterator[pa.RecordBatch]", names: list[str], log_format: str, folder: str
+) -> "Iterator[pa.RecordBatch]":
+    """On a worker: say of files without a line what a reader says of them."""
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            with TemporaryDirectory(prefix="raincheck-log-") as kept:
+                path = Path(kept, Path(names[number]).name)
+                path.touch()
+                yield from _read(path, names[number], log_format, folder)
 
 
 def _read(
-    log_format: str, folder: str, batches: "Iterator[pa.RecordBatch]"
+    path: Path, name: str, log_format: str, folder: str, before: Iterable[Problem] = ()
 ) -> "Iterator[pa.RecordBatch]":
+    """Read a file that is called by this name; what went wrong before is among its problems."""
     import pyarrow as pa
 
     importer = None if log_format == DELIVERIES else importer_of(log_format, folder)
@@ -106,30 +189,27 @@ def _read(
         arrays = [pa.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    for batch in batches:
-        for path in batch.column(0).to_pylist():
-            problems: list[Problem] = []
-            said = Said()
-            rows: list[tuple[Any, ...]] = []
-            found = (
-                read_rows(Path(path), problems.append)
-                if importer is None
-                else read_imported(Path(path), importer, problems.append, said.note)
-            )
-            for row in found:
-                label = {"view": str(row.view), "members": row.members or None}
-                plain = msgspec.structs.asdict(row) | label
-                rows.append((*(plain[name] for name in fields), None, None))
-                if len(rows) == ROWS:
-                    yield packed(rows)
-                    rows = []
-            rows += [
-                (None,) * len(fields) + (msgspec.json.encode(problem._asdict()).decode(), None)
-                for problem in problems
-            ]
-            if said != Said():
-                rows.append((None,) * (len(fields) + 1) + (msgspec.json.encode(said).decode(),))
+    problems: list[Problem] = [*before]
+    said = Said()
+    rows: list[tuple[Any, ...]] = []
+    found = (
+        read_rows(path, problems.append)
+        if importer is None
+        else read_imported(path, importer, problems.append, said.note)
+    )
+    for row in found:
+        label = {"view": str(row.view), "members": row.members or None}
+        plain = msgspec.structs.asdict(row) | label
+        rows.append((*(plain[field] for field in fields), None, None))
+        if len(rows) == ROWS:
             yield packed(rows)
+            rows = []
+    for problem in problems:
+        told = msgspec.json.encode(problem._replace(path=name)._asdict()).decode()
+        rows.append((None,) * len(fields) + (told, None))
+    if said != Said():
+        rows.append((None,) * (len(fields) + 1) + (msgspec.json.encode(said).decode(),))
+    yield packed(rows)
 
 
 def numbered_views(session: "SparkSession", rows: "DataFrame") -> tuple["DataFrame", Numbered]:
@@ -259,11 +339,24 @@ def _total_order(session: "SparkSession", asked: queries.Order) -> Witness | Non
     row = _one(session, asked.reference)
     if row is not None:
         return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))
-    # A cycle is looked for here: only what several unlike logs have in common gets this far.
+    # A cycle is looked for by one worker: only what several unlike logs have in common gets there.
+    look = function(at_workers(session), look_for_cycle)
+    unlike = session.sql(asked.unlike).groupBy("everybody")
+    rows = unlike.applyInArrow(look, "witness string").collect()
+    return msgspec.json.decode(rows[0].witness) if rows else None
+
+
+def look_for_cycle(rows: "pa.Table") -> "pa.Table":
+    """On a worker: look for a cycle in the orders of these deliveries."""
+    import pyarrow as pa
+
+    keys = ("member", "position", "sender", "message")
     orders: dict[str, list[Message]] = {}
-    for each in session.sql(asked.unlike).toLocalIterator():
-        orders.setdefault(each.member, []).append((each.sender, each.message))
-    return cycle_in(orders)
+    for row in rows.sort_by([(key, "ascending") for key in keys]).to_pylist():
+        orders.setdefault(row["member"], []).append((row["sender"], row["message"]))
+    found = cycle_in(orders)
+    told = [] if found is None else [msgspec.json.encode(found).decode()]
+    return pa.table({"witness": pa.array(told, type=pa.string())})
 
 
 def _agreement(row: "SparkRow | None") -> Witness | None:

@@ -139,8 +139,7 @@ _UNLIKE = """
                     union select member from {reference} where (select count(*) from beyond) > 1),
          b as (select f.*, count(*) over (partition by f.sender, f.message) as holders
                from {f} f join chosen on chosen.member = f.member)
-    select member, sender, message from b where holders > 1
-    order by member, position, sender, message"""
+    select 1 as everybody, member, position, sender, message from b where holders > 1"""
 
 
 class Order(NamedTuple):

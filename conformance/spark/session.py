@@ -1,7 +1,8 @@
 """The one place where a Spark session is made.
 
-Law of this file: Spark is an extra, imported here at use. Without `--master` it is embedded: one
-JVM, all cores, no UI, few shuffle partitions, since a laptop's data is small.
+Law of this file: Spark is an extra, imported here at use. Without a master it is embedded: one
+JVM, all cores, no UI, few shuffle partitions, since a laptop's data is small (`settings.py`). On a
+cluster the package travels to the workers (`shipping.py`).
 """
 
 import logging
@@ -11,30 +12,37 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.tools.java import spark_java_home
 
+from .settings import REMOTE, environment, master_of, ours
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-EMBEDDED = "local[*]"
-BRIEF = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""On small inputs the second compiler costs a third of the processor time and never pays off."""
 JVM_GRACE = 5.0
 """Seconds that the JVM has to end after an interruption."""
 
 
 @contextmanager
 def spark_session(
-    master: str = EMBEDDED, partitions: int | None = None, *, brief: bool = False
+    master: str | None = None,
+    partitions: int | None = None,
+    *,
+    brief: bool = False,
+    remote: str | None = None,
+    conf: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator["SparkSession"]:
     """A session for the block, stopped behind it; `partitions` is how many a shuffle makes.
 
-    `brief`: the JVM is tuned for seconds of work instead of minutes.
+    `master` and `conf` are what spark-submit takes under these names, `remote` is the address of a
+    Spark Connect server, in place of a master. `brief`: the embedded JVM is tuned for seconds of
+    work instead of minutes. Raise UsageError if no session can be had.
     """
     try:
         from pyspark.sql import SparkSession
@@ -42,42 +50,66 @@ def spark_session(
         raise UsageError(
             "Spark is not installed: pip install 'raincheck[spark]', or use --engine local."
         ) from error
-    # Workers are started as children and must find the same packages.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    remote = remote or conf.get(REMOTE)
+    if remote:
+        with _connected(remote, conf) as session:
+            yield session
+        return
+    master = master_of(master, conf)
+    os.environ.update(environment(master, conf, sys.executable, os.environ))
     os.environ["JAVA_HOME"] = str(spark_java_home())
     logging.getLogger("py4j").setLevel(logging.CRITICAL)  # errors come as exceptions too
-    builder = (
-        SparkSession.builder.master(master)
-        .appName("raincheck")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", str(partitions or os.cpu_count() or 2))
-        .config("spark.default.parallelism", str(partitions or os.cpu_count() or 2))
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-        .config("spark.sql.adaptive.enabled", "true")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.log.level", "ERROR")
-        .config("spark.python.worker.reuse", "true")
-        .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", BRIEF if brief else "")
-    )
+    builder = SparkSession.builder.appName("raincheck")
+    for name, value in (ours(master, partitions, brief=brief) | dict(conf)).items():
+        builder = builder.config(name, value)
+    if master is not None:
+        builder = builder.master(master)
     with warnings.catch_warnings(), _killed_if_interrupted():
         warnings.simplefilter("ignore")
         try:
             with _interruptions_kept():
                 session = builder.getOrCreate()
         except Exception as error:
-            text = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UsageError(
-                f"Spark did not start with master {master!r} ({text}): "
-                "see raincheck doctor, or use --engine local."
+                f"Spark did not start with master {(master or 'of its configuration')!r} "
+                f"({_said(error)}): see raincheck doctor, or use --engine local."
             ) from error
-        session.sparkContext.setLogLevel("ERROR")
+        session.sparkContext.setLogLevel(session.conf.get("spark.log.level", "ERROR") or "ERROR")
         yield session
         session.stop()
+
+
+@contextmanager
+def _connected(remote: str, conf: Mapping[str, str]) -> Iterator["SparkSession"]:
+    """A session on a Spark Connect server, which has a JVM of its own."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.remote(remote).appName("raincheck")
+    for name, value in conf.items():
+        if name != REMOTE:
+            builder = builder.config(name, value)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            session = builder.getOrCreate()
+        except ImportError as error:
+            raise UsageError(
+                "Spark Connect needs packages of its own: pip install 'raincheck[connect]', or use "
+                "--master."
+            ) from error
+        except Exception as error:
+            raise UsageError(
+                f"There is no Spark Connect server at {remote!r} ({_said(error)}): start one, or "
+                "use --master."
+            ) from error
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def _said(error: Exception) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 @contextmanager

@@ -1,13 +1,36 @@
 """The files that a command was given, by name or in folders."""
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import BinaryIO, TypeAlias
+from typing import BinaryIO, NamedTuple, TypeAlias
+from urllib.parse import unquote, urlsplit
 
 from raincheck.conformance.errors import UsageError
 
 Opens: TypeAlias = Callable[[Path], BinaryIO]
 """Opens a file to read it from its beginning; raises OSError."""
+
+_URI = re.compile(r"(?:file:/|[a-z][a-z0-9+.-]+://).*", re.DOTALL | re.IGNORECASE)
+
+
+class Uri(NamedTuple):
+    """A file or a folder on another file system than this machine's."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def place(text: str) -> Path | Uri:
+    """Return where that is: `file:` and what has no scheme are this machine's own."""
+    if not _URI.fullmatch(text):
+        return Path(text)
+    parts = urlsplit(text)
+    if parts.scheme.lower() != "file":
+        return Uri(text)
+    return Path(unquote(parts.path))
 
 
 def opened(path: Path) -> BinaryIO:

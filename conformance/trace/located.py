@@ -7,6 +7,7 @@ are read once more, of a run that conforms none.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,12 +27,14 @@ class _Record(msgspec.Struct):
     sent: list[dict[str, Any]] = []
 
 
-class _Found(NamedTuple):
+class Placed(NamedTuple):
+    """An event's line, and the line's number."""
+
     line: int
     text: bytes
 
 
-Events: TypeAlias = dict[str, dict[int, _Found]]
+Events: TypeAlias = dict[str, dict[int, Placed]]
 """By file and index."""
 _DECODER = msgspec.json.Decoder(_Numbered)
 _RECORDS = msgspec.json.Decoder(_Record)
@@ -42,11 +45,22 @@ def located(verdict: RunVerdict) -> RunVerdict:
 
     Of a message that was sent with other contents it has the contents at both ends.
     """
-    wanted: dict[str, set[int]] = defaultdict(set)
-    for finding in verdict.findings:
-        for path, index in _places(finding):
-            wanted[path].add(index)
-    events = {path: _events(Path(path), indices) for path, indices in wanted.items()}
+    events = {path: events_in(Path(path), which) for path, which in wanted([verdict]).items()}
+    return with_events(verdict, events)
+
+
+def wanted(verdicts: Iterable[RunVerdict]) -> dict[str, set[int]]:
+    """Return the events that findings are about: their numbers, by file."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for verdict in verdicts:
+        for finding in verdict.findings:
+            for path, index in _places(finding):
+                found[path].add(index)
+    return found
+
+
+def with_events(verdict: RunVerdict, events: Events) -> RunVerdict:
+    """Return the verdict with what these events say; those of other findings may be among them."""
     findings = [_with_values(_with_line(each, events), events) for each in verdict.findings]
     return msgspec.structs.replace(verdict, findings=findings)
 
@@ -109,15 +123,20 @@ def _contents(sent: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in sent.items() if key not in ("id", "to")}
 
 
-def _events(path: Path, indices: set[int]) -> dict[int, _Found]:
+def events_in(path: Path, indices: set[int]) -> dict[int, Placed]:
     """Return the events with these numbers; of several of one number, the first."""
-    found: dict[int, _Found] = {}
     with path.open("rb") as file:
-        for number, text in enumerate(file, 1):
-            try:
-                record = _DECODER.decode(text)
-            except msgspec.MsgspecError:
-                continue  # it is in quarantine
-            if record.kind == "event" and record.index in indices:
-                found.setdefault(record.index, _Found(number, text))
+        return events_among(enumerate(file, 1), indices)
+
+
+def events_among(lines: Iterable[tuple[int, bytes]], indices: Container[int]) -> dict[int, Placed]:
+    """Return the events with these numbers among numbered lines."""
+    found: dict[int, Placed] = {}
+    for number, text in lines:
+        try:
+            record = _DECODER.decode(text)
+        except msgspec.MsgspecError:
+            continue  # it is in quarantine
+        if record.kind == "event" and record.index in indices:
+            found.setdefault(record.index, Placed(number, text))
     return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -30,7 +30,7 @@ from .judged import RunVerdict, judge, layers_of
 from .promised import Followed
 from .records import Address
 from .streams import Streams
-from .tracefile import decode_block, read_blocks, read_records, trace_files
+from .tracefile import Blocks, decode_block, read_blocks, trace_files
 
 OPEN = 200
 """Files that are read side by side; a process may not hold many more open."""
@@ -78,27 +78,35 @@ class First(msgspec.Struct, tag_field="kind", tag="header"):
     traced: tuple[str, ...] | None = None
 
 
-class _Event(msgspec.Struct, tag_field="kind", tag="event"):
-    pass
+class OtherEvent(msgspec.Struct, tag_field="kind", tag="event"):
+    """Of an event as the first record."""
 
 
-class _Footer(msgspec.Struct, tag_field="kind", tag="footer"):
-    pass
+class OtherFooter(msgspec.Struct, tag_field="kind", tag="footer"):
+    """Of a footer as the first record."""
 
 
-FIRST: Final = msgspec.json.Decoder(First | _Event | _Footer | Crash | Absent)
+FIRST: Final = msgspec.json.Decoder(First | OtherEvent | OtherFooter | Crash | Absent)
 
 
 def sorted_out(paths: Iterable[Path]) -> Found:
     """Look at each file's first record, and sort the files by it."""
-    return sort(map(_looked, paths))
+    return sort(map(looked, paths))
 
 
-def _looked(path: Path) -> Look:
+def looked(path: Path, blocks: Callable[[Report], Blocks] | None = None) -> Look:
+    """Look at a file's first record, and in a file of crash records at all of them.
+
+    `blocks` reads it, where it is no file of this machine's.
+    """
     look = Look(path, None, [], [])
-    look = look._replace(record=_first(path, look.problems.append))
-    if isinstance(look.record, Crash | Absent):
-        look.gone.extend(gone_in(read_records(path, look.problems.append, FIRST), look))
+    report = look.problems.append
+    lines = read_blocks(path, report) if blocks is None else blocks(report)
+    first = next(lines, None)
+    look = look._replace(record=None if first is None else _first(path, *first, report))
+    if first is not None and isinstance(look.record, Crash | Absent):
+        batches = (decode_block(path, *each, report, FIRST) for each in chain([first], lines))
+        look.gone.extend(gone_in(chain.from_iterable(batches), look))
     return look
 
 
@@ -160,13 +168,11 @@ def _untraced(
             yield Problem(str(path), 1, reason)
 
 
-def _first(path: Path, report: Report) -> object:
+def _first(path: Path, line: int, block: bytes, report: Report) -> object:
     """The file's first record, if its first line is one."""
-    for line, block in read_blocks(path, report):
-        head, newline, _ = block.partition(b"\n")
-        for batch in decode_block(path, line, head + newline, report, FIRST):
-            return batch.records[0] if line == 1 else None
-        return None
+    head, newline, _ = block.partition(b"\n")
+    for batch in decode_block(path, line, head + newline, report, FIRST):
+        return batch.records[0] if line == 1 else None
     return None
 
 
@@ -299,9 +305,14 @@ def follow_process(paths: Iterable[Path], report: Report, shared: Shared) -> Ite
     for path in sorted(paths, key=str):
         for file in follow_file(path, report, shared):
             if used is not None and used != path:
-                (node, life), run = file.who, file.run
-                reason = f"a second file for {run} {node}.{life}: {used.name} is one"
-                report(Problem(str(path), 1, reason))
+                second_file(file, path, used, report)
                 break
             used = path
             yield file
+
+
+def second_file(file: Followed, path: Path, used: Path, report: Report) -> None:
+    """Report that the file is of a process that has another one, which is used."""
+    (node, life), run = file.who, file.run
+    reason = f"a second file for {run} {node}.{life}: {used.name} is one"
+    report(Problem(str(path), 1, reason))

@@ -6,7 +6,7 @@ its number and the reason; what is read comes in order, in batches of consecutiv
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -22,6 +22,8 @@ MAX_LINE = 16 * 1024 * 1024
 """A longer line is no trace record: it is skipped without being held in memory."""
 NEWLINE = 10
 SUFFIXES = (".jsonl", ".ndjson", ".parquet")
+Blocks: TypeAlias = Iterator[tuple[int, bytes]]
+"""The number of the first line, and whole lines."""
 
 
 def trace_files(paths: Iterable[Path]) -> list[Path]:

@@ -36,6 +36,7 @@ from raincheck.conformance.trace.findings import (
     Finding,
     Promise,
 )
+from raincheck.conformance.trace.inputs import place
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.live.live import Live
 from raincheck.conformance.trace.located import located
@@ -45,6 +46,8 @@ from raincheck.conformance.ui import Ui
 
 from .following import Follower, listening, sources, unconfirmed
 from .following import add_arguments as add_following
+from .sparking import add_arguments as add_spark
+from .sparking import only_paths, refuse, session_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +71,6 @@ left the view its entry of receivedTable is gone, and a late duplicate passes.
 UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
 """Not promised unless delivery is safe: else reported, but never counted against a run."""
 SHOWN = 5
-MASTER = "local[*]"
 TRACE = "trace"
 BRIEF_BELOW = 200_000_000
 """Bytes of traces up to which Spark is tuned to start fast, not to run long."""
@@ -79,9 +81,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "paths",
         nargs="*",
-        type=Path,
+        type=place,
         metavar="PATH",
-        help="trace files, delivery logs, or folders of them; with --follow also unix:PATH or "
+        help="trace files, delivery logs, or folders of them; with --engine spark on any file "
+        "system that Spark reads, such as hdfs://HOST/FOLDER; with --follow also unix:PATH or "
         "tcp:ADDRESS:PORT, to listen there",
     )
     parser.add_argument(
@@ -90,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="local",
         help="where to check: in this process or on Spark (default: local)",
     )
-    parser.add_argument("--master", default=MASTER, help=f"the Spark master (default: {MASTER})")
+    add_spark(parser)
     parser.add_argument(
         "--log-format",
         default=TRACE,
@@ -133,29 +136,41 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         raise UsageError(
             "--properties and --complete are for --log-format deliveries and other systems' logs."
         )
+    refuse(args)
     if args.on_violation and not args.follow:
         raise UsageError("--on-violation is for --follow.")
     if args.follow:
         return _follow(args, ui)
     # A wrong path must not destroy the evidence that an earlier run left in the folder.
-    files = _files(args)
-    evidence = Evidence("conform", args.out)
     if args.engine == "spark":
-        from raincheck.conformance.spark.session import spark_session
-
-        ui.say(f"starting Spark at {args.master}")
-        brief = sum(path.stat().st_size for path in files) < BRIEF_BELOW
-        with spark_session(args.master, brief=brief) as session:
-            results, problems = _check(args, ui, evidence, session)
-    else:
-        results, problems = _check(args, ui, evidence, None)
+        here = [path for path in args.paths if isinstance(path, Path)]
+        return _on_spark(args, ui, _files(args, here) if here else [], again)
+    _files(args, only_paths(args.paths, "the local engine"))
+    evidence = Evidence("conform", args.out)
+    results, problems = _check(args, ui, evidence, None)
     return _outcome(ui, evidence, results, problems, again)
+
+
+def _on_spark(args: argparse.Namespace, ui: Ui, files: list[Path], again: str) -> Outcome:
+    """Check the files on Spark, which also reads those of other file systems."""
+    known = all(isinstance(path, Path) for path in args.paths)
+    brief = known and sum(path.stat().st_size for path in files) < BRIEF_BELOW
+    with session_of(args, ui, brief) as session:
+        from raincheck.conformance.spark.remote import copied
+
+        evidence = Evidence("conform", args.out)
+        results, problems = _check(args, ui, evidence, session)
+        outcome = _outcome(ui, evidence, results, problems, again)
+        if args.publish:
+            copied(session, evidence.folder, args.publish)
+    return outcome
 
 
 def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Judge the traces or delivery logs while they are written."""
     if args.engine != "local":
         raise UsageError("--follow judges in one process: leave out the engine.")
+    args.paths = only_paths(args.paths, "--follow")
     if args.log_format == TRACE:
         return _follow_traces(args, ui)
     # A wrong path must not destroy the evidence that is there.
@@ -189,6 +204,7 @@ def _follow_traces(args: argparse.Namespace, ui: Ui) -> Outcome:
         verdicts = follower.run()
     finally:
         follower.close()
+    verdicts = list(map(located, verdicts))
     results, problems = _judged(verdicts, args, evidence, time.monotonic() - started)
     results += unconfirmed(follower.told, verdicts, results)
     # Of the files, which stay, the same is said once more.
@@ -248,13 +264,13 @@ def _outcome(
     return outcome
 
 
-def _files(args: argparse.Namespace) -> list[Path]:
+def _files(args: argparse.Namespace, paths: Iterable[Path]) -> list[Path]:
     """Return the files that are to be read; raise UsageError if there is none."""
     if args.log_format == TRACE:
-        return trace_files(args.paths)
+        return trace_files(paths)
     if args.log_format == DELIVERIES:
-        return delivery_files(args.paths)
-    return log_files(args.paths, importer_of(args.log_format))
+        return delivery_files(paths)
+    return log_files(paths, importer_of(args.log_format))
 
 
 def _designs(results: Iterable[Result]) -> Iterator[str]:
@@ -283,7 +299,9 @@ def _check(
     else:
         from raincheck.conformance.spark.pipeline import check_paths as check_on_spark
 
-        verdicts = check_on_spark(session, args.paths)
+        verdicts = check_on_spark(session, args.paths, lines=True)
+        return _judged(verdicts, args, evidence, time.monotonic() - started)
+    verdicts = list(map(located, verdicts))
     return _judged(verdicts, args, evidence, time.monotonic() - started)
 
 
@@ -292,7 +310,7 @@ def _judged(
 ) -> tuple[list[Result], list[Problem]]:
     """Return the results of these verdicts, and leave their findings in words."""
     results: list[Result] = []
-    for verdict in map(located, verdicts):
+    for verdict in verdicts:
         results += run_results(verdict, args.strict, seconds)
         if verdict.findings:
             text = "\n\n".join(describe(finding) for finding in verdict.findings)
@@ -399,10 +417,9 @@ def _place(finding: Finding) -> dict[str, object]:
 
 
 def _reproduce(args: argparse.Namespace) -> str:
-    words: list[str] = ["raincheck", "conform", *(str(path) for path in args.paths)]
+    words: list[str] = ["raincheck", "conform", *map(str, args.paths)]
     words += ["--engine", args.engine, "--log-format", args.log_format]
-    if args.engine == "spark" and args.master != MASTER:
-        words += ["--master", args.master]
+    words += words_of(args)
     flags: Sequence[tuple[bool, list[str]]] = (
         (args.list, ["--list"]),
         (args.strict, ["--strict"]),

@@ -219,6 +219,12 @@ def test_a_catalog_or_configuration_that_does_not_fit(
         (["conform", "."], "holds no trace file"),
         (["conform", ".", "--log-format", "deliveries"], "holds no delivery log"),
         (["conform", str(TRACES), "--engine", "abacus"], "invalid choice: 'abacus'"),
+        (["conform", str(TRACES), "--master", "yarn"], "--master is for --engine spark"),
+        (["conform", "hdfs://h/t"], "hdfs://h/t is not read by the local engine"),
+        (
+            ["conform", "t", "--engine", "spark", "--master", "yarn", "--remote", "sc://h"],
+            "--remote takes the place of --master",
+        ),
         (["conform", str(TRACES), "--properties", "Fifo"], "are for --log-format deliveries"),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",

@@ -21,7 +21,7 @@ from raincheck.conformance.trace.events import FORMAT_VERSION
 from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.promised import Followed
 from raincheck.conformance.trace.records import DECODER, Header
-from raincheck.conformance.trace.tracefile import decode_block, read_blocks
+from raincheck.conformance.trace.tracefile import Blocks, decode_block, read_blocks
 
 from .follower import Follower
 from .reports import Unusable
@@ -42,10 +42,15 @@ def check_file(
     return None if follower is None else (follower.done(), follower.columns)
 
 
-def follow_file(path: Path, report: Report, shared: Shared) -> Iterator[Followed]:
-    """Check one file, and yield who follows it after each block of lines."""
+def follow_file(
+    path: Path, report: Report, shared: Shared, blocks: Blocks | None = None
+) -> Iterator[Followed]:
+    """Check one file, and yield who follows it after each block of lines.
+
+    `blocks` are its lines, where it is no file of this machine's.
+    """
     feed = Feed(path, report, shared)
-    for line, block in read_blocks(path, report):
+    for line, block in read_blocks(path, report) if blocks is None else blocks:
         feed.take(line, block)
         if feed.unusable:
             return
