@@ -119,10 +119,8 @@ class Locks:
 
     def _depart(self, event: Depart) -> list[Effect]:
         """Post what there is to say."""
-        if self.epoch is None:
-            raise NotEnabled("Depart", {"epoch[n] # NoEpoch": self.epoch})
-        post = self._post(self.epoch, event)
-        if not (post.parent is not None or post.asks or post.lays or post.ended or post.wanted):
+        post = self.to_post(event)
+        if post is None:
             return self._tell()
         self._read(post)
         self.begun = None
@@ -182,6 +180,14 @@ class Locks:
         return tuple(after)
 
     # ------------------------------------------------------------------ what to post
+
+    def to_post(self, event: Depart) -> Post | None:
+        """Return what `Depart` would post now, if anything; raises NotEnabled as it does."""
+        if self.epoch is None:
+            raise NotEnabled("Depart", {"epoch[n] # NoEpoch": self.epoch})
+        post = self._post(self.epoch, event)
+        says = post.parent is not None or post.asks or post.lays or post.ended or post.wanted
+        return post if says else None
 
     @property
     def _shown(self) -> int:
