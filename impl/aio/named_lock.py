@@ -38,9 +38,13 @@ class NamedLock:
         raised, naming who holds it. Cancelled, it leaves no trace.
 
         Raises LockMisused if this task has the lock already, or keeps the token; LocksFull where
-        the ring has no room for one more request; NotMember for a member that leaves.
+        the ring has no room for one more request; LockLost if this task has lost the lock and not
+        released it; NotMember for a member that leaves.
         """
         check_call("timeout", timeout, TIMEOUT)
+        own = self._holds.get(asyncio.current_task())
+        if own is not None:
+            own.fence.check()
         timeout = self._timeout if timeout is None else timeout
         hold = await self._locks.acquire(self.name, timeout, self._on_lost)
         if hold is None:

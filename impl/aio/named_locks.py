@@ -169,7 +169,8 @@ class NamedLocks:
         """Look whether the member has changed so that a lock can be handed on, or tried no more."""
         for this in list(self._names.values()):
             if this.fence is not None:
-                self._serve(this)
+                if this.owner is None:
+                    self._serve(this)
             elif self._node.token_state == "starving" and any(w.tries for w in this.waiters):
                 for waiter in [each for each in this.waiters if each.tries]:
                     this.waiters.remove(waiter)

@@ -236,7 +236,8 @@ class Locks:
         if not self.wishes:
             return []
         there = self._own_lines()
-        lost = {each.request for each in self.held if self._is_lost(each, there)}
+        fences = {line.request: line.fence for line in there}
+        lost = {each.request for each in self.held if self._is_lost(each, fences)}
         if lost:
             self.wishes = tuple(wish for wish in self.wishes if wish.request not in lost)
             self.held = frozenset(each for each in self.held if each.request not in lost)
@@ -251,8 +252,7 @@ class Locks:
             self.held |= frozenset(new)
         return [*map(Lost, sorted(lost)), *sorted(new)]
 
-    def _is_lost(self, held: Held, there: list[Request]) -> bool:
+    def _is_lost(self, held: Held, fences: dict[int, Fence | None]) -> bool:
         if self.base is None:
             return self.repairs.loses_off_chain
-        kept = (line.fence for line in there if line.request == held.request)
-        return held.fence not in kept
+        return fences.get(held.request) != held.fence

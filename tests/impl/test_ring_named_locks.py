@@ -158,13 +158,13 @@ def test_one_holds_and_fences_grow_among_members_and_tasks() -> None:
 
 def test_the_judge_notices_a_lock_that_two_tasks_have(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(self: NamedLocks, this: Any) -> None:
-        before, this.owner = this.owner, None
-        this.tasks = 0
-        serve(self, this)
-        this.owner = this.owner or before
+        ask(self, this)
+        if this.owner is not None:
+            this.owner, this.tasks = None, 0
+            self._serve(this)
 
-    serve = NamedLocks._serve
-    monkeypatch.setattr(NamedLocks, "_serve", careless)
+    ask = NamedLocks._ask
+    monkeypatch.setattr(NamedLocks, "_ask", careless)
 
     async def body() -> None:
         async with ring_of("ab") as scene:
@@ -174,7 +174,9 @@ def test_the_judge_notices_a_lock_that_two_tasks_have(monkeypatch: pytest.Monkey
                 async with scene.holding(ring.lock("x"), "a"):
                     await asyncio.sleep(0.1)
 
-            await asyncio.gather(work(), work())
+            first = asyncio.create_task(work())
+            await settle()
+            await asyncio.gather(first, work())
             problems, scene.judge.problems = scene.judge.problems, []
             assert "a has it" in problems[0]
             assert "after <fence" in problems[1]
@@ -471,6 +473,8 @@ def test_a_release_of_a_lost_lock_and_an_on_lost_that_fails() -> None:
             assert await scene.rings["b"].lock("x").acquire(timeout=30)
             scene.heal()
             await asyncio.wait_for(fence.lost.wait(), 30)
+            with pytest.raises(LockLost):
+                await lock.acquire()
             with pytest.raises(LockLost):
                 lock.release()
             with pytest.raises(LockMisused):
