@@ -26,13 +26,14 @@ from .kept import Keeper
 from .lock_desk import LockDesk
 from .mailbox import Mailbox
 from .posts import read_post
-from .reports import Committed, Delivered, PassedOn, RingReport
+from .reports import Committed, Delivered, LockGranted, PassedOn, RingReport
 from .transport_manager import TransportManager
 from .wants import Told
 from .wire import RaincoreCodec
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; joiners wait for room
 _STALL = 0.02  # the longest rest of a token where somebody joins or leaves
+_BRIEF = 0.001  # the rest of a token that has brought a named lock, which may be given back at once
 _GAP = 0.75  # of give_up: a member that stood still for longer may have been given up
 _DOUBLED = 3  # times that the starving timer doubles
 
@@ -93,6 +94,7 @@ class RingEngine:
         self._founders = tuple([address for address, _ in founders])
         self.locks = self._open_desk(founds=bool(founders) and state is None)
         self._posts: list[Post] = []  # on the token that is taken
+        self._brings = False  # the token that is here has brought a named lock
         for address, place in founders:
             if address == me:
                 self._here = place
@@ -185,7 +187,7 @@ class RingEngine:
         for member in members:
             if member != core.me and member not in heard and member in nodelist:
                 core.handle(ev.Wanted(member))  # it has no effects
-        if core.awaited:
+        if core.awaited and not self._brings:
             self._hurry(now)
 
     def _tell_wants(self) -> None:
@@ -286,7 +288,9 @@ class RingEngine:
                     self._starved = 0
                     self._reports.append(effect)
                     self.locks.arrive(effect.epoch, self._posts)
-                    self._reports += self.locks.poll_reports()
+                    told = self.locks.poll_reports()
+                    self._brings = any(isinstance(each, LockGranted) for each in told)
+                    self._reports += told
                     self._posts = []
                 case ev.Deliver(origin, k):
                     self._deliver(origin, k)
@@ -361,6 +365,8 @@ class RingEngine:
         self._timer = kind
         if kind == "eating":
             pause = config.eating if self._rests() else 0.0
+            if self._brings and self.core.view_state == "agreement":
+                pause = max(pause, min(_BRIEF, config.eating))
             if self.core.new_nodes or self._leaves:
                 pause = min(pause, _STALL)
         elif kind == "hungry":
@@ -431,6 +437,7 @@ class RingEngine:
         core = self.core
         self._due = NEVER
         if self._timer == "eating":
+            self._brings = False
             self._post(now)
             kept = self.locks.reserve
             if self._mailbox.pack(core.said + core.outbox + 1, core.last_token.nodelist, kept):
