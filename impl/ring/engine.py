@@ -291,7 +291,7 @@ class RingEngine:
                     told = self.locks.poll_reports()
                     self._brings = any(isinstance(each, LockGranted) for each in told)
                     self._reports += told
-                    self._posts = []
+                    self._posts.clear()
                 case ev.Deliver(origin, k):
                     self._deliver(origin, k)
                 case ev.Committed(at, nodelist):
@@ -323,8 +323,8 @@ class RingEngine:
     def _post(self, now: float) -> None:
         """Let the locks say what they have to, as the first batch of this visit."""
         core, desk = self.core, self.locks
-        if core.leaving:
-            return  # the others take back what it held
+        if desk.quiet or core.leaving:  # the others take back what a leaver held
+            return
         token = core.last_token
         members = frozenset(token.nodelist).union(core.new_nodes)
         self._told.used |= desk.pending

@@ -112,6 +112,17 @@ class LockDesk:
         return self._leftover or (bool(self._waiting) and not self._full)
 
     @property
+    def quiet(self) -> bool:
+        """Whether nobody has or wants a lock, and the table is good: a visit changes nothing then.
+
+        Most visits are of this kind, and cost nothing.
+        """
+        core = self._core
+        if core.wishes or core.table or core.askers or self._waiting:
+            return False
+        return core.begun is None and core.base is not None and core.base == core.epoch
+
+    @property
     def reserve(self) -> int:
         """Bytes of the token's mail that are left to posts."""
         return SLACK + self._size
@@ -130,6 +141,8 @@ class LockDesk:
 
     def arrive(self, epoch: Epoch, news: list[Post]) -> None:
         """Take note of a token of that epoch that is here, with posts that are new."""
+        if not news and epoch == self._core.epoch and self.quiet:
+            return
         self._tell(self._core.handle(Arrive(epoch, tuple(news))))
         if news:
             self._full = False
