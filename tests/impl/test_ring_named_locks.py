@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
+from random import Random
 from typing import Any
 
 import pytest
@@ -322,6 +323,42 @@ def test_a_wait_that_is_cancelled_when_it_is_over_gives_the_lock_back() -> None:
                 await wait
             assert a._named.held == 0
             assert await b.lock("x").acquire(timeout=1)
+
+    run(body())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_tasks_that_are_cancelled_at_any_moment_leave_nothing_behind(seed: int) -> None:
+    random = Random(seed)
+
+    async def work(scene: Scene, member: str) -> None:
+        lock = scene.rings[member].lock(random.choice("xy"))
+        timeout = random.choice([0, 0.001, 0.02, None])
+        with suppress(WaitTimeout):
+            if await lock.acquire(timeout):
+                hold = object()
+                scene.judge.got(member, lock.name, lock.fence, hold)
+                try:
+                    await asyncio.sleep(random.uniform(0, 0.004))
+                finally:
+                    scene.judge.ended(lock.name, hold)
+                    lock.release()
+
+    async def body() -> None:
+        async with ring_of("abc") as scene:
+            tasks = []
+            for _ in range(150):
+                tasks.append(asyncio.create_task(work(scene, random.choice("abc"))))
+                if random.random() < 0.4:
+                    the_loop().call_later(random.uniform(0, 0.01), random.choice(tasks).cancel)
+                await asyncio.sleep(random.uniform(0, 0.002))
+            results = await asyncio.gather(*tasks, return_exceptions=True)
+            assert {type(each) for each in results} <= {type(None), asyncio.CancelledError}
+            await settle()
+            assert tables(scene) == {()}
+            assert all(ring._named._names == {} for ring in scene.rings.values())
+            assert all(ring.node.locks._waiting == {} for ring in scene.rings.values())
+            scene.judge.check(least=50)
 
     run(body())
 
