@@ -9,7 +9,7 @@
 (* wants, and posts the difference. It has read all posts that there are,  *)
 (* so it knows at once what comes of its own.                              *)
 (*                                                                         *)
-(* Rules, cited below as K1 to K8:                                         *)
+(* Rules, cited below as K1 to K9:                                         *)
 (*   K1  The table changes by posts only. A post is written when the token *)
 (*       is there, and is the last on it.                                  *)
 (*   K2  Who makes the token anew posts first that an epoch begins, and    *)
@@ -21,11 +21,15 @@
 (*   K4  Who has no good table says so with each visit of the token. The   *)
 (*       next that has one lays it down.                                   *)
 (*   K5  If all on the list have said so, nobody has one, and an empty one *)
-(*       is laid down. A member that has none therefore holds nothing.     *)
+(*       is laid down. A member that has none therefore holds nothing. It  *)
+(*       is not laid down by a member that has read further than the posts *)
+(*       go, on a lost token: what comes next it would not read.           *)
 (*   K6  Requests of one's own from an earlier process are taken back.     *)
 (*   K7  Requests of members that are not on the list are taken back by    *)
 (*       whoever has the token.                                            *)
 (*   K8  A fence is the epoch and the place of the post that gave the lock. *)
+(*   K9  A name is given in the order of the requests: a reader that comes  *)
+(*       behind a writer waits, though readers hold the name.               *)
 (*                                                                         *)
 (* The ring is what docs/ring.md promises of it: an order of posts in each *)
 (* epoch; a new epoch goes on from a copy of the token, the newest that a  *)
@@ -55,7 +59,8 @@ CONSTANTS
     Sessions,          \* K6: requests are told apart by the process; FALSE: by the member
     EndsEarlier,       \* K6
     EndsGone,          \* K7
-    EpochInFence       \* K8; FALSE: only the place
+    EpochInFence,      \* K8; FALSE: only the place
+    InOrder            \* K9; FALSE: a reader waits for a writer that holds, and for no other
 
 VARIABLES
     \* The ring.
@@ -105,10 +110,16 @@ After(n, members) ==
 
 Fence(post, i) == <<IF EpochInFence THEN post.epoch ELSE <<0, "">>, post.place, i>>
 
-\* Whether the i-th request may hold its name: no earlier one of that name is in its way.
+Reads(r) == r.mode = "read"
+
+\* Whether the i-th request may hold its name: no earlier one of that name is in its way. Without
+\* K9 readers are in the way of a writer wherever they stand, and a writer is in theirs once it holds.
 MayHold(t, i) ==
-    \A j \in 1 .. i - 1 :
-        t[j].name = t[i].name => t[j].mode = "read" /\ t[i].mode = "read"
+    IF InOrder
+    THEN \A j \in 1 .. i - 1 : t[j].name = t[i].name => Reads(t[j]) /\ Reads(t[i])
+    ELSE \A j \in DOMAIN t \ {i} : t[j].name = t[i].name =>
+            IF Reads(t[i]) THEN Reads(t[j]) \/ t[j].fence = NoFence
+            ELSE ~Reads(t[j]) /\ j > i /\ t[j].fence = NoFence
 
 Ticket(r) == [member |-> r.member, session |-> r.session, request |-> r.request]
 
@@ -167,11 +178,13 @@ Read(m, post) ==
                   !.table = IF good = NoEpoch THEN <<>> ELSE Changed(there, post),
                   !.askers = asked]
 
-\* (The set makes TLC evaluate a step before the next.)
+\* F(x). (The set makes TLC evaluate x once, and not wherever F has it.)
+Eager(F(_), x) == CHOOSE z \in {F(y) : y \in {x}} : TRUE
+
 RECURSIVE ReadAll(_, _)
 ReadAll(m, news) ==
     IF news = <<>> THEN m
-    ELSE CHOOSE x \in {ReadAll(y, Tail(news)) : y \in {Read(m, Head(news))}} : TRUE
+    ELSE LET others(y) == ReadAll(y, Tail(news)) IN Eager(others, Read(m, Head(news)))
 
 \* The requests of m in its table that are this wish, or none.
 Mine(m, w) ==
@@ -195,7 +208,8 @@ Told(m) ==
         ends  == {h.request : h \in lost}
         wanted(w) == w.request \notin ends
         left  == [m EXCEPT !.wishes = SelectSeq(@, wanted), !.held = @ \ lost]
-    IN  [left EXCEPT !.held = @ \cup Holds(left)]
+        all(x) == [x EXCEPT !.held = @ \cup Holds(x)]
+    IN  Eager(all, left)
 
 -----------------------------------------------------------------------------
 (* The handlers *)
@@ -211,14 +225,14 @@ Arrived(m, e, news) ==
         now   == IF ~Chained /\ read.base # NoEpoch THEN [read EXCEPT !.base = e]
                  ELSE IF is THEN read
                  ELSE [read EXCEPT !.base = NoEpoch, !.table = <<>>]
-    IN  Told(now)
+    IN  Eager(Told, now)
 
-\* The post of m, the last on the token.
-Post(m, place, members) ==
+\* The post of m, the last on the token; m has read up to this place.
+Post(m, place, members, read) ==
     LET begins == m.begun # NoEpoch
         good   == m.base = m.epoch \/ (begins /\ m.base = m.begun)
         others == members \ {m.me}
-        resets == ~good /\ (AllAsk => others \subseteq m.askers)
+        resets == ~good /\ place > read /\ (AllAsk => others \subseteq m.askers)
         lays   == resets \/ (good /\ m.askers # {})
         old(r) == /\ r.member = m.me
                   /\ IF r.session = Shown(m.session)
@@ -248,7 +262,7 @@ Says(post) ==
 \* m lets the token go, with its post.
 Departed(m, post) ==
     LET read == IF Says(post) THEN Read(m, post) ELSE m
-    IN  Told([read EXCEPT !.begun = NoEpoch])
+    IN  Eager(Told, [read EXCEPT !.begun = NoEpoch])
 
 -----------------------------------------------------------------------------
 (* The ring *)
@@ -289,7 +303,7 @@ Depart(n) ==
     /\ up[n]
     /\ \E t \in tokens :
         /\ t.at = n /\ t.arrived /\ t.epoch = copy[n].epoch
-        /\ \E post \in {Post(Me(n), Len(Of(t)) + 1, t.members)} :
+        /\ \E post \in {Post(Me(n), Len(Of(t)) + 1, t.members, last[n])} :
            LET more == IF Says(post) THEN Append(Of(t), post) ELSE Of(t)
                to   == After(n, t.members)
            IN  /\ \E m \in {Departed(Me(n), post)} :
@@ -418,7 +432,7 @@ Next ==
 
 \* Of the requests that hold a name at members that run, one is a writer's, or all are readers'. A
 \* member that is cut off cannot know that it holds nothing any more: this is promised while nobody is.
-OneWriter ==
+OneWriterOrReaders ==
     \A n, p \in Node : \A h \in held[n], g \in held[p] :
         h.name = g.name /\ <<n, h>> # <<p, g>> => h.mode = "read" /\ g.mode = "read"
 
@@ -441,11 +455,18 @@ Greater(f, g) ==
 
 \* A fence is greater than each of that name that was told before, unless its holder is late, or both
 \* are readers.
-FencesGrow ==
+FencesMonotone ==
     \A i, j \in DOMAIN given : i < j =>
         \A g \in given[i], h \in given[j] :
             g.name = h.name /\ ~h.late /\ ~(g.mode = "read" /\ h.mode = "read")
                 => Greater(h.fence, g.fence)
+
+\* Nobody holds a name before another that asked earlier and has to wait for it, or it for that one.
+Passed(t, i) ==
+    \E j \in 1 .. i - 1 : t[j].name = t[i].name /\ ~(Reads(t[j]) /\ Reads(t[i]))
+
+NobodyPasses ==
+    \A n \in Node : \A i \in DOMAIN table[n] : table[n][i].fence # NoFence => ~Passed(table[n], i)
 
 \* A good table is all that was posted, up to what the member has had.
 True == Fresh(Ranking[1], 0, NoEpoch, First)
@@ -482,19 +503,31 @@ TypeOK ==
 TypeOKExercise == ~Init
 
 \* Somebody holds a name that another waits for.
-OneWriterExercise ==
+OneWriterOrReadersExercise ==
     \E n, p \in Node : n # p /\ \E h \in held[n] : \E k \in 1 .. requests[p] :
         Waits(p, k) /\ \E w \in Range(wishes[p]) : w.request = k /\ w.name = h.name
 
 \* ... in an epoch that is not the first.
-OneCurrentExercise == OneWriterExercise /\ Newest > 1 /\ Node \subseteq Current
+OneCurrentExercise == OneWriterOrReadersExercise /\ Newest > 1 /\ Node \subseteq Current
 
 \* Two processes have been told that they hold a name, one after the other.
 FenceUniqueExercise ==
     \E i, j \in DOMAIN given : i < j /\ \E g \in given[i], h \in given[j] :
         g.name = h.name /\ (g.member # h.member \/ g.session # h.session)
 
-FencesGrowExercise == FenceUniqueExercise
+\* ... and one of them writes.
+FencesMonotoneExercise ==
+    \E i, j \in DOMAIN given : i < j /\ \E g \in given[i], h \in given[j] :
+        /\ g.name = h.name /\ (g.member # h.member \/ g.session # h.session)
+        /\ ~(Reads(g) /\ Reads(h))
+
+\* A reader waits behind a writer, which waits for a reader.
+NobodyPassesExercise ==
+    \E n \in Node : \E i, j, k \in DOMAIN table[n] :
+        /\ i < j /\ j < k
+        /\ table[n][i].name = table[n][j].name /\ table[n][j].name = table[n][k].name
+        /\ Reads(table[n][i]) /\ table[n][i].fence # NoFence
+        /\ ~Reads(table[n][j]) /\ Reads(table[n][k])
 
 FaithfulExercise ==
     \E n \in Node : up[n] /\ base[n] # NoEpoch /\ base[n] = copy[n].epoch /\ Len(table[n]) > 0

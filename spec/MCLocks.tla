@@ -70,12 +70,16 @@ MCNext ==
         \/ \E name \in Names, mode \in {"read", "write"} : MCWant(n, name, mode)
         \/ \E request \in 1 .. MaxWants : MCDrop(n, request)
 
+\* Of a lock that was given to n before an earlier request that it is in the way of.
+HasPassed(n, h) ==
+    \E i \in DOMAIN table[n] : table[n][i].fence = h.fence /\ Passed(table[n], i)
+
 \* The token goes on, or is made anew if it is lost; whoever is down and may come back does; what is
-\* held is given back.
+\* held is given back, but for what has passed others: who waits owes its turn to those before it only.
 MCFairness ==
     /\ WF_mcVars(\E n \in Node : MCArrive(n) \/ MCDepart(n) \/ MCRecover(n) \/ MCMake(n))
     /\ SF_mcVars(\E n \in Node : MCJoin(n))
-    /\ WF_mcVars(\E n \in Node : \E h \in held[n] : MCDrop(n, h.request))
+    /\ WF_mcVars(\E n \in Node : \E h \in held[n] : ~HasPassed(n, h) /\ MCDrop(n, h.request))
 
 MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 

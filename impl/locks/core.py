@@ -52,6 +52,7 @@ class Repairs:
     ends_earlier: bool = True
     ends_gone: bool = True
     epoch_in_fence: bool = True
+    in_order: bool = True
 
 
 class Locks:
@@ -168,15 +169,20 @@ class Locks:
     def _changed(self, post: Post) -> Table:
         """Return the table after a post: whoever has nobody in the way gets a fence."""
         stay = [line for line in self.table if line.ticket not in post.ended]
+        lines = [*stay, *post.wanted]
         after: list[Request] = []
         epoch = post.epoch if self.repairs.epoch_in_fence else ZERO
         readers: set[str] = set()
         writers: set[str] = set()
-        for i, line in enumerate([*stay, *post.wanted], 1):
+        if not self.repairs.in_order:
+            readers = {line.name for line in lines if line.mode == "read"}
+            writers = {line.name for line in lines if line.mode == "write" and line.fence}
+        for i, line in enumerate(lines, 1):
             blocked = line.name in writers or (line.name in readers and line.mode == "write")
             holds = line.fence is None and not blocked
             after.append(line._replace(fence=Fence(epoch, post.place, i)) if holds else line)
-            (readers if line.mode == "read" else writers).add(line.name)
+            if holds or self.repairs.in_order:
+                (readers if line.mode == "read" else writers).add(line.name)
         return tuple(after)
 
     # ------------------------------------------------------------------ what to post
@@ -195,7 +201,8 @@ class Locks:
 
     def _post(self, epoch: Epoch, event: Depart) -> Post:
         good = self.good
-        resets = not good and (not self.repairs.all_ask or event.members - {self.me} <= self.askers)
+        asked = not self.repairs.all_ask or event.members - {self.me} <= self.askers
+        resets = not good and event.place > event.read and asked
         lays = resets or (good and bool(self.askers))
         there = {line.request for line in self._own_lines()}
         new = [wish for wish in self.wishes if wish.request not in there]

@@ -94,10 +94,15 @@ class Arrive(NamedTuple):
 
 
 class Depart(NamedTuple):
-    """The token is about to go on; a post would have this place in the order of its epoch."""
+    """The token is about to go on; a post would have this place in the order of its epoch.
+
+    `read` is the place up to which the member has read. It is greater if a token that was lost had
+    more posts; then the member reads none before there are as many again.
+    """
 
     place: int
     members: frozenset[Address]
+    read: int
 
 
 class Want(NamedTuple):

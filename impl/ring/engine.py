@@ -328,7 +328,8 @@ class RingEngine:
         token = core.last_token
         members = frozenset(token.nodelist).union(core.new_nodes)
         self._told.used |= desk.pending
-        said = desk.depart(token.top + core.outbox + 1, members, self._mailbox.room)
+        place, room = token.top + core.outbox + 1, self._mailbox.room
+        said = desk.depart(place, members, core.last_ordinal, room)
         self._reports += desk.poll_reports()
         if said is not None:
             self._mailbox.post(core.said + core.outbox + 1, said)

@@ -150,13 +150,14 @@ class LockDesk:
             self._take_back()
         self._look_for_leftovers()
 
-    def depart(self, place: int, members: frozenset[Address], room: int) -> bytes | None:
+    def depart(self, place: int, members: frozenset[Address], read: int, room: int) -> bytes | None:
         """Return what is to be posted at that place, if anything, before the token goes on.
 
-        A post that does not fit into so many bytes waits for the next visit. One that begins an
-        epoch cannot: then this member begins anew, as after a crash.
+        `read` is the place up to which the member has read, perhaps on a token that was lost. A
+        post that does not fit into so many bytes waits for the next visit. One that begins an epoch
+        cannot: then this member begins anew, as after a crash.
         """
-        core, event = self._core, Depart(place, members)
+        core, event = self._core, Depart(place, members, read)
         if core.epoch is None:
             return None
         if self._waiting and core.good:

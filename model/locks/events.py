@@ -88,10 +88,11 @@ class Arrive(NamedTuple):
 
 
 class Depart(NamedTuple):
-    """The token is about to go on; a post would have this place."""
+    """The token is about to go on; a post would have this place, and it has read up to that one."""
 
     place: int
     members: frozenset[str]
+    read: int
 
 
 class Want(NamedTuple):

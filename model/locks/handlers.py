@@ -45,6 +45,7 @@ class Rules:
     ends_earlier: bool = True
     ends_gone: bool = True
     epoch_in_fence: bool = True
+    in_order: bool = True
 
 
 @state
@@ -69,9 +70,19 @@ NO_EPOCH = Epoch(0, "")
 # ------------------------------------------------------------------ tables
 
 
-def may_hold(table: Table, i: int) -> bool:
-    """Whether no earlier request is in the way of the i-th."""
-    return all(
+def may_hold(rules: Rules, table: Table, i: int) -> bool:
+    """K9: whether no earlier request is in the way of the i-th."""
+    if rules.in_order:
+        return not passed(table, i)
+    others = [(j, each) for j, each in enumerate(table) if j != i and each.name == table[i].name]
+    if table[i].mode == "read":
+        return all(each.mode == "read" or each.fence is None for _, each in others)
+    return all(each.mode == "write" and j > i and each.fence is None for j, each in others)
+
+
+def passed(table: Table, i: int) -> bool:
+    """Whether the i-th has to wait for an earlier one, or would make it wait."""
+    return not all(
         each.mode == table[i].mode == "read" for each in table[:i] if each.name == table[i].name
     )
 
@@ -87,7 +98,7 @@ def changed(rules: Rules, table: Table, post: Post) -> Table:
     epoch = post.epoch if rules.epoch_in_fence else NO_EPOCH
     return tuple(
         each._replace(fence=Fence(epoch, post.place, i + 1))
-        if each.fence is None and may_hold(table, i)
+        if each.fence is None and may_hold(rules, table, i)
         else each
         for i, each in enumerate(table)
     )
@@ -192,7 +203,8 @@ def post_of(rules: Rules, me: Local, event: Depart) -> Post:
     assert me.epoch is not None
     begins = me.begun is not None
     good = me.base == me.epoch or (begins and me.base == me.begun)
-    resets = not good and (not rules.all_ask or event.members - {me.me} <= me.askers)
+    asked = not rules.all_ask or event.members - {me.me} <= me.askers
+    resets = not good and event.place > event.read and asked
     lays = resets or (good and bool(me.askers))
     shown, wanted = _shown(rules, me.session), {wish.request for wish in me.wishes}
 

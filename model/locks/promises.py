@@ -6,29 +6,33 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 
 from .events import Epoch, Fence, Held
-from .handlers import Local, Rules, may_hold, read
+from .handlers import Local, Rules, may_hold, passed, read
 from .state import Constants, Given, State
 
 
-def type_ok(state: State) -> bool:
+def type_ok(rules: Rules, state: State) -> bool:
     """Every variable has a value of its kind."""
     return (
-        all(map(_well_formed, state.locals))
+        all(_well_formed(rules, me) for me in state.locals)
         and all(up or not me.wishes for up, me in zip(state.up, state.locals, strict=True))
         and len({token.epoch for token in state.tokens}) == len(state.tokens)
     )
 
 
-def _well_formed(me: Local) -> bool:
+def _well_formed(rules: Rules, me: Local) -> bool:
     return (
         (me.base is not None or not me.table)
         and {each.request for each in me.held} <= {wish.request for wish in me.wishes}
         and all(wish.request <= me.requests for wish in me.wishes)
-        and all(not may_hold(me.table, i) for i, each in enumerate(me.table) if each.fence is None)
+        and all(
+            not may_hold(rules, me.table, i)
+            for i, each in enumerate(me.table)
+            if each.fence is None
+        )
     )
 
 
-def one_writer(state: State) -> bool:
+def one_writer_or_readers(state: State) -> bool:
     """Of the requests that hold a name, one is a writer's, or all are readers'."""
     return _one_writes([each for me in state.locals for each in me.held])
 
@@ -47,7 +51,7 @@ def _key(fence: Fence) -> tuple[int, int, int]:
     return fence.epoch.n, fence.place, fence.turn
 
 
-def fences_grow(state: State) -> bool:
+def fences_monotone(state: State) -> bool:
     """A fence is greater than those told before, unless it is late, or both are readers'."""
     return all(
         _grows(earlier, later)
@@ -74,6 +78,15 @@ def one_current(state: State) -> bool:
     return _one_writes(held)
 
 
+def nobody_passes(state: State) -> bool:
+    """Nobody holds a name before another that asked earlier and that it is in the way of."""
+    return not any(
+        each.fence is not None and passed(me.table, i)
+        for me in state.locals
+        for i, each in enumerate(me.table)
+    )
+
+
 def faithful(rules: Rules, first: str, state: State) -> bool:
     """A good table is all that was posted, up to what the member has had."""
     for up, me, copy in zip(state.up, state.locals, state.copies, strict=True):
@@ -90,10 +103,11 @@ def invariants(constants: Constants) -> Mapping[str, Callable[[State], bool]]:
     """Return the spec's invariants, by name."""
     rules, first = constants.rules, constants.nodes[0]
     return {
-        "TypeOK": type_ok,
-        "OneWriter": one_writer,
+        "TypeOK": lambda state: type_ok(rules, state),
+        "OneWriterOrReaders": one_writer_or_readers,
         "OneCurrent": one_current,
         "FenceUnique": fence_unique,
-        "FencesGrow": fences_grow,
+        "FencesMonotone": fences_monotone,
+        "NobodyPasses": nobody_passes,
         "Faithful": lambda state: faithful(rules, first, state),
     }

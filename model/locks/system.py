@@ -123,7 +123,7 @@ class LocksSystem(Composed[State, Local]):
             last=with_(state.last, i, max(state.last[i], len(posts))),
             copies=with_(state.copies, i, Copy(token.epoch, len(posts))),
         )
-        event = Depart(len(posts) + 1, token.members)
+        event = Depart(len(posts) + 1, token.members, state.last[i])
         yield from self.act(after, node, event, (node,))
 
     def _after(self, node: str, members: frozenset[str]) -> str:

@@ -56,6 +56,7 @@ class Ring:
     names: str
     random: Random
     repairs: Repairs = field(default_factory=Repairs)
+    reads: bool = True
 
     def __post_init__(self) -> None:
         everybody = [Address(name, 0) for name in self.names]
@@ -69,8 +70,8 @@ class Ring:
         self.token: Token | None = Token(FIRST, everybody[0], frozenset(everybody), set(everybody))
         self.list, self.newest = frozenset(everybody), FIRST
         self.late: list[Token] = []
-        self.told: list[tuple[str, Mode, Fence, bool]] = []
-        self.greatest: dict[str, Fence] = {}
+        self.told: list[Fence] = []
+        self.greatest: dict[tuple[str, Mode], Fence] = {}
 
     @property
     def up(self) -> list[Address]:
@@ -92,7 +93,9 @@ class Ring:
             me.copy = (token.epoch, len(posts))
             self._hear(token, me.core.handle(Arrive(token.epoch, tuple(posts[start:]))))
             return
-        effects = me.core.handle(Depart(len(posts) + 1, token.members))
+        effects = me.core.handle(
+            Depart(len(posts) + 1, token.members, me.last if self.reads else 0)
+        )
         posts += [each for each in effects if isinstance(each, Post)]
         me.last, me.copy = max(me.last, len(posts)), (token.epoch, len(posts))
         self._hear(token, effects)
@@ -102,14 +105,14 @@ class Ring:
     def _hear(self, token: Token, effects: list[Post | Held | Lost]) -> None:
         late = token is not self.token
         for held in (each for each in effects if isinstance(each, Held)):
-            if not late and held.mode == "write":
-                greatest = self.greatest.get(held.name)
-                assert greatest is None or held.fence > greatest
-            self.told.append((held.name, held.mode, held.fence, late))
-            before = self.greatest.get(held.name, held.fence)
-            self.greatest[held.name] = max(before, held.fence)
-        fences = [fence for _, _, fence, _ in self.told]
-        assert len(set(fences)) == len(fences)
+            conflicting: tuple[Mode, ...] = ("write",) if held.mode == "read" else ("read", "write")
+            for mode in conflicting:
+                greatest = self.greatest.get((held.name, mode))
+                assert late or greatest is None or held.fence > greatest
+            self.told.append(held.fence)
+            before = self.greatest.get((held.name, held.mode), held.fence)
+            self.greatest[held.name, held.mode] = max(before, held.fence)
+        assert len(set(self.told)) == len(self.told)
         self.check()
 
     def check(self) -> None:
@@ -119,6 +122,12 @@ class Ring:
         for name in {each.name for each in held}:
             modes = [each.mode for each in held if each.name == name]
             assert len(modes) == 1 or set(modes) == {"read"}, held
+        for core in known:
+            for i, line in enumerate(core.table):
+                earlier = [each.mode for each in core.table[:i] if each.name == line.name]
+                assert not line.fence or set(earlier) | {line.mode} == {"read"} or not earlier, (
+                    "it has passed another"
+                )
 
     # ------------------------------------------------------------------ what happens to it
 
@@ -132,7 +141,7 @@ class Ring:
         others = [me for me in there if me != token.at]
         gone.update(self.random.sample(others, self.random.randint(0, max(0, most - 1))))
         agree = [me for me in there if me not in gone]
-        if 2 * len(agree) <= len(token.members):
+        if not self.most(agree):
             return
         if crash:
             for me in gone:
@@ -141,9 +150,22 @@ class Ring:
             self.late.append(token)
         newest = max(self.members[me].copy or (FIRST, -1) for me in agree)
         maker = self.random.choice([me for me in agree if self.members[me].copy == newest])
-        self.newest = Epoch(self.newest.n + 1, maker)
-        self.posts[self.newest] = self.posts[newest[0]][: newest[1]]
         kept = {me for me in token.places - set(agree) if self.random.random() < 0.5}
+        self.make(maker, agree, kept)
+
+    def most(self, agree: list[Address]) -> bool:
+        """Return whether they are a majority: more than half, or half with the first."""
+        assert self.token is not None
+        members = sorted(self.token.members)
+        more = 2 * len(agree) - len(members)
+        return more > 0 or (more == 0 and members[0] in agree)
+
+    def make(self, maker: Address, agree: list[Address], kept: set[Address]) -> None:
+        """Make the token anew from the maker's copy, the newest of those who agree."""
+        copy = self.members[maker].copy
+        assert copy is not None
+        self.newest = Epoch(self.newest.n + 1, maker)
+        self.posts[self.newest] = self.posts[copy[0]][: copy[1]]
         self.token = Token(self.newest, maker, frozenset(agree), {*agree, *kept})
         for me in agree:
             self.members[me].promised = self.newest.n
@@ -235,7 +257,7 @@ def test_a_request_is_granted_when_the_token_is_here() -> None:
     core = Locks(FIRST.by, 1, epoch=FIRST, founds=True)
     assert core.handle(Arrive(FIRST, ())) == []
     core.handle(Want("x", "write"))
-    post, held = core.handle(Depart(7, frozenset({FIRST.by})))
+    post, held = core.handle(Depart(7, frozenset({FIRST.by}), 6))
     assert isinstance(post, Post)
     assert held == Held(1, "x", "write", Fence(FIRST, 7, 1))
 
@@ -252,10 +274,10 @@ def holding(repairs: Repairs) -> Locks:
     core = Locks(a, 1, epoch=FIRST, founds=True, repairs=repairs)
     core.handle(Arrive(FIRST, ()))
     core.handle(Want("x", "write"))
-    core.handle(Depart(1, frozenset({a, b})))
+    core.handle(Depart(1, frozenset({a, b}), 0))
     theirs = Locks(b, 1, epoch=FIRST, founds=True)
     theirs.handle(Want("y", "write"))
-    (post, _) = theirs.handle(Depart(2, frozenset({a, b})))
+    (post, _) = theirs.handle(Depart(2, frozenset({a, b}), 0))
     core.handle(Arrive(FIRST, (post,)))
     return core
 
@@ -264,7 +286,7 @@ def holding(repairs: Repairs) -> Locks:
 def test_what_somebody_held_that_is_on_no_list_any_more_is_given_back(rule: bool) -> None:
     core = holding(Repairs(ends_gone=rule))
 
-    effects = core.handle(Depart(3, frozenset({Address("a", 0)})))
+    effects = core.handle(Depart(3, frozenset({Address("a", 0)}), 2))
 
     ended = {ticket for each in effects if isinstance(each, Post) for ticket in each.ended}
     assert {ticket.member.node for ticket in ended} == ({"b"} if rule else set())
@@ -278,3 +300,64 @@ def test_who_is_off_the_chain_is_told_that_it_has_lost_what_it_held(rule: bool) 
 
     assert effects == ([Lost(1)] if rule else [])
     assert bool(core.held) is not rule
+
+
+def ahead(*, reads: bool) -> Ring:
+    """A ring of 13 in which a has read five posts of a lost token and is alone with a new one.
+
+    j has posted the first of the five, keeps its place, and comes onto a's list.
+    """
+    ring = Ring("abcdefghijklm", Random(0), reads=reads)
+    who = {me.node: me for me in ring.members}
+
+    def token(*, times: int = 1) -> None:
+        for _ in range(times):
+            assert ring.token is not None
+            ring.pass_on(ring.token)
+
+    def made(by: str, agree: str, *, without: str = "", kept: str = "") -> None:
+        for each in without:
+            ring.members[who[each]].up = False
+        them = [who[each] for each in agree]
+        assert ring.most(them)
+        ring.make(who[by], them, {who[each] for each in kept})
+
+    token(times=18)
+    for each in "jklma":
+        ring.members[who[each]].core.handle(Want("x", "write"))
+    token(times=10)
+    made("c", "cdefghi")
+    token()
+    made("d", "defg", without="c")
+    token()
+    made("e", "efg", without="d")
+    token()
+    assert ring.token is not None
+    ring.token.members |= {who["a"]}
+    token()
+    made("e", "ae", without="fg")
+    token(times=3)
+    ring.members[who["a"]].core.handle(Drop(1))
+    ring.members[who["e"]].up = False
+    token()
+    made("a", "a", kept="j")
+    token(times=3)
+    assert ring.members[who["a"]].last == 5
+    ring.token.members |= {who["j"]}
+    token(times=2)
+    for each in "ja":
+        ring.members[who[each]].core.handle(Want("x", "write"))
+    token(times=3)
+    return ring
+
+
+def test_who_has_read_further_than_the_posts_go_lays_no_table_down() -> None:
+    ring = ahead(reads=True)
+
+    ring.settle()
+    assert all(not member.core.wishes for member in ring.members.values())
+
+
+def test_a_table_that_is_laid_down_where_its_member_has_read_already_gives_a_lock_twice() -> None:
+    with pytest.raises(AssertionError, match="name='x'"):
+        ahead(reads=False)

@@ -89,7 +89,7 @@ def desk_of(config: RingConfig | None = None) -> LockDesk:
 
 
 def depart(desk: LockDesk, place: int, room: int = ROOM) -> Post | None:
-    said = desk.depart(place, frozenset({A, B}), room)
+    said = desk.depart(place, frozenset({A, B}), place - 1, room)
     return None if said is None else read_post(A, said)
 
 

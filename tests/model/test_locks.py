@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.model.locks.events import INPUTS, Epoch, Post, Request
+from raincheck.model.locks.events import INPUTS, Epoch, Post, Request, Ticket
 from raincheck.model.locks.handlers import HANDLERS, Rules, changed
 from raincheck.model.locks.promises import invariants
 from raincheck.model.locks.system import machine
@@ -41,6 +41,16 @@ def test_a_writer_is_alone_and_nobody_passes_a_writer_that_waits(modes: str, hol
     assert [line.fence is not None for line in table] == [i < holding for i in range(len(modes))]
 
 
+def test_a_reader_passes_a_writer_that_waits_only_without_the_rule() -> None:
+    modes = ("read", "write", "read")
+    lines = [request(member, mode) for member, mode in zip("abc", modes, strict=True)]
+    table = changed(dataclasses.replace(RULES, in_order=False), (), post(*lines))
+    assert [line.fence is not None for line in table] == [True, False, True]
+    left = post(place=2)._replace(ended=frozenset({Ticket("a", 1, 1)}))
+    table = changed(dataclasses.replace(RULES, in_order=False), table, left)
+    assert [line.fence is not None for line in table] == [False, True]
+
+
 def test_names_do_not_wait_for_each_other() -> None:
     other = request("b", "write")._replace(name="y")
     table = changed(RULES, (), post(request("a", "write"), other))
@@ -54,7 +64,7 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         for case in CASES.values()
         if case.name.endswith("-undone")
     }
-    assert len(names) == 9
+    assert len(names) == 10
     assert undone == {
         "chained",
         "parent",
@@ -66,15 +76,18 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         "fence",
         "newest",
         "own",
+        "order",
+        "starved",  # by the same rule as order
     }
 
 
 @pytest.mark.parametrize(
     ("case", "rule", "broken"),
     [
-        ("locks-ask-repaired", "all_ask", "OneWriter"),
+        ("locks-ask-repaired", "all_ask", "OneWriterOrReaders"),
         ("locks-session-repaired", "sessions", "FenceUnique"),
         ("locks-chained-repaired", "chained", "OneCurrent"),
+        ("locks-order-repaired", "in_order", "NobodyPasses"),
     ],
 )
 def test_a_rule_taken_back_breaks_its_promise(case: str, rule: str, broken: str) -> None:

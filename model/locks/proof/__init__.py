@@ -1,0 +1,1 @@
+"""LOCKS' tables, proved for any number of members, names and epochs."""
