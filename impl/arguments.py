@@ -212,6 +212,10 @@ NAME = Kind(
     lambda value: isinstance(value, str) and bool(_NAME.fullmatch(value)),
 )
 NAMES = several("give a list of names", _is_text)
+LOCK_NAME = Kind(
+    "give a text of 1 to 128 bytes as UTF-8",
+    lambda value: _is_text(value) and len(value.encode()) <= 128,
+)
 IN_FILE_NAMES = Kind(
     "it is part of a file's name: take letters, digits, - _",
     lambda value: isinstance(value, str) and bool(_IN_FILE_NAMES.fullmatch(value)),

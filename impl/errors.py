@@ -43,6 +43,21 @@ class NotPrimary(RaincheckError):
     """Nothing can be sent to the group now: this member's view is not primary, and why."""
 
 
+class LockMisused(RaincheckError, RuntimeError):
+    """A call of a lock that could only wait for itself, or of one that its task does not have."""
+
+
+class LocksFull(RaincheckError):
+    """The ring's table of named locks has no room for one more request."""
+
+    def __init__(self, name: str, requests: int, most: int) -> None:
+        super().__init__(
+            f"lock {name!r} cannot be asked for: with it the {requests} requests of the whole ring "
+            f"would take more than the {most} bytes that a token has for them; hold fewer locks at "
+            f"once, give them shorter names, or raise max_datagram"
+        )
+
+
 class CallFailed(RaincheckError):
     """A call of one member has no answer; the message says why."""
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from raincheck.impl.aio.events import ViewChange as ViewChange
     from raincheck.impl.aio.metrics import Metrics as Metrics
     from raincheck.impl.aio.metrics import RingMetrics as RingMetrics
+    from raincheck.impl.aio.named_lock import NamedLock as NamedLock
     from raincheck.impl.aio.ring import Ring as Ring
     from raincheck.impl.aio.ring_connect import RingSettings as RingSettings
     from raincheck.impl.aio.state_callbacks import StateInterrupted as StateInterrupted
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from raincheck.impl.errors import AskRefused as AskRefused
     from raincheck.impl.errors import CallFailed as CallFailed
     from raincheck.impl.errors import ConfigError as ConfigError
+    from raincheck.impl.errors import LockMisused as LockMisused
+    from raincheck.impl.errors import LocksFull as LocksFull
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
     from raincheck.impl.errors import NotInView as NotInView
     from raincheck.impl.errors import NotMember as NotMember
@@ -56,6 +59,9 @@ if TYPE_CHECKING:
     from raincheck.impl.ring.config import RingConfig as RingConfig
     from raincheck.impl.ring.fence import Fence as Fence
     from raincheck.impl.ring.fence import FenceKey as FenceKey
+    from raincheck.impl.ring.fence import LockFence as LockFence
+    from raincheck.impl.ring.fence import LockKey as LockKey
+    from raincheck.impl.ring.fence import LockLost as LockLost
     from raincheck.impl.ring.fence import TokenLost as TokenLost
     from raincheck.impl.ring.views import RingView as RingView
     from raincheck.impl.stack.calls import Replies as Replies
@@ -86,6 +92,12 @@ _HOME = {
     "Fence": "ring.fence",
     "FenceKey": "ring.fence",
     "TokenLost": "ring.fence",
+    "NamedLock": "aio.named_lock",
+    "LockFence": "ring.fence",
+    "LockKey": "ring.fence",
+    "LockLost": "ring.fence",
+    "LockMisused": "errors",
+    "LocksFull": "errors",
     "RingView": "ring.views",
     "StackConfig": "stack.config",
     "StateInterrupted": "aio.state_callbacks",

@@ -152,7 +152,7 @@ def delivers_again(lines: Records) -> None:
 
 
 def delivers_nothing_real(lines: Records) -> None:
-    telling(lines, "Deliver")[0]["told"][0] = ["Deliver", [["c", 0], 2]]
+    telling(lines, "Deliver")[0]["told"][0] = ["Deliver", [["e", 0], 1]]
 
 
 def delivers_too_soon(lines: Records) -> None:
@@ -170,7 +170,7 @@ def delivers_backwards(lines: Records) -> None:
 
 def reverses_one_sender(lines: Records) -> None:
     """It delivers both of b's messages, the second one first."""
-    one, two = (
+    one, two, *_ = (
         deliver
         for each in telling(lines, "Deliver")
         for deliver in each["told"]

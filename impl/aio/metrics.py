@@ -120,6 +120,16 @@ class RingMetrics(Figures):
     """The epoch of the last token that was here: how often a lost one was made anew."""
     passes: int
     """The number of that token, which grows with each pass."""
+    locks_held: int = 0
+    """Named locks that tasks of this member hold."""
+    locks_waited_for: int = 0
+    """Its tasks that wait for named locks."""
+    locks_acquired: int = 0
+    """Named locks that its tasks have acquired."""
+    locks_lost: int = 0
+    """Those that were lost while they were held."""
+    lock_wait_ms: int = 0
+    """Milliseconds that tasks have waited for those that were acquired, in total."""
 
     def _of(self) -> tuple[str, str]:
         return "ring", self.ring
@@ -131,6 +141,11 @@ class RingMetrics(Figures):
         yield "locked", int(self.locked), "gauge", "Whether the application has the lock."
         yield "epoch", self.epoch, "gauge", "How often a lost token was made anew."
         yield "token_passes", self.passes, "gauge", "The number of the last token that was here."
+        yield "locks_held", self.locks_held, "gauge", "Named locks that its tasks hold."
+        yield "locks_waited_for", self.locks_waited_for, "gauge", "Tasks that wait for named locks."
+        yield "locks_acquired_total", self.locks_acquired, "counter", "Named locks acquired."
+        yield "locks_lost_total", self.locks_lost, "counter", "Named locks lost while held."
+        yield "lock_wait_ms_total", self.lock_wait_ms, "counter", "Time waited for those acquired."
 
 
 def events_of(counters: Mapping[str, int]) -> dict[str, int]:

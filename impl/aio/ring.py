@@ -25,13 +25,30 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
-from raincheck.impl.arguments import MEMBERS, TIMEOUT, check_call, instance
-from raincheck.impl.errors import ConfigError, WaitTimeout
+from raincheck.impl.arguments import (
+    FUNCTION,
+    LOCK_NAME,
+    MEMBERS,
+    TIMEOUT,
+    check_call,
+    instance,
+    optional,
+)
+from raincheck.impl.errors import ConfigError, LockMisused, WaitTimeout
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.frames import VERSION
 from raincheck.impl.ring.node import RingNode
-from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, NotAdmitted, RingReport
+from raincheck.impl.ring.reports import (
+    Committed,
+    Delivered,
+    LockGone,
+    LockGranted,
+    LockTaken,
+    NameTaken,
+    NotAdmitted,
+    RingReport,
+)
 from raincheck.impl.ring.starter import identity_of
 from raincheck.impl.ring.views import RingView
 from raincheck.impl.stack.reports import Dropped, Left
@@ -41,6 +58,8 @@ from .connecting import Connecting
 from .hook import Hook
 from .inbox import Inbox
 from .metrics import RingMetrics, events_of
+from .named_lock import NamedLock
+from .named_locks import NamedLocks, OnLost
 from .payloads import Payload, as_bytes
 from .readers import Readers
 from .ring_connect import Opened, RingKeywords, RingSettings
@@ -49,6 +68,7 @@ from .ring_lock import Lock
 from .status import Status, encoded
 
 _SETTINGS = instance(RingSettings, "give RingSettings")
+_ON_LOST = optional(FUNCTION)
 
 
 class Ring(Connected[RingDriver]):
@@ -69,6 +89,8 @@ class Ring(Connected[RingDriver]):
         self._settings = settings
         self._opened = opened
         self._lock = lock
+        self._named = NamedLocks(driver, opened.node.config.identity, lock.is_mine)
+        driver.on_settled = self._look
         self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
         self._barred: str | None = None
@@ -186,6 +208,7 @@ class Ring(Connected[RingDriver]):
 
     def _begin_to_leave(self) -> None:
         self._inbox.stop_holding()
+        self._named.end(f"{self.address} leaves the ring, or has left it")
         self._driver.run(self.node.close if self._closes else self.node.leave)
 
     def _gone(self) -> Left:
@@ -203,6 +226,28 @@ class Ring(Connected[RingDriver]):
         """
         check_call("timeout", timeout, TIMEOUT)
         return self._lock.held(timeout)
+
+    def lock(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+        on_lost: OnLost | None = None,
+    ) -> NamedLock:
+        """Return one of the ring's many locks: inside `async with` this member's task has it alone.
+
+        Who asks first, of all tasks of all members, is served first; more exactly, whose request
+        comes onto the token first. `timeout` is the time-out of each acquisition, in seconds;
+        `on_lost` is called with the fence at the moment when a held lock is known to be lost, and
+        must not block. At the end LockLost is raised if it was.
+
+        A member that crashes, leaves or is given up by the others loses its locks. One that is cut
+        off cannot know: only a resource that compares fences is safe from a late holder.
+        """
+        check_call("name", name, LOCK_NAME)
+        check_call("timeout", timeout, TIMEOUT)
+        check_call("on_lost", on_lost, _ON_LOST)
+        return NamedLock(self._named, name, timeout, on_lost)
 
     # multicast
 
@@ -225,8 +270,16 @@ class Ring(Connected[RingDriver]):
         self._driver.run_soon()
 
     async def drain(self, *, timeout: float | None = None) -> None:
-        """Wait until all that was multicast here has been delivered here."""
+        """Wait until all that was multicast here has been delivered here.
+
+        Raises LockMisused inside `ring.token()`, which keeps the token.
+        """
         check_call("timeout", timeout, TIMEOUT)
+        if self.node.pending and self._lock.is_mine():
+            raise LockMisused(
+                "this task keeps the ring's token, and nothing is delivered meanwhile; end the "
+                "lock first"
+            )
         await self._until(lambda: self.node.pending == 0, "delivering what was sent", timeout)
 
     # the membership
@@ -285,6 +338,11 @@ class Ring(Connected[RingDriver]):
             locked=node.granted is not None,
             epoch=epoch.n,
             passes=passes,
+            locks_held=self._named.held,
+            locks_waited_for=self._named.wanted,
+            locks_acquired=self._named.acquired,
+            locks_lost=self._named.lost,
+            lock_wait_ms=round(1000 * self._named.waited),
             events=events_of(counters),
         )
 
@@ -348,6 +406,8 @@ class Ring(Connected[RingDriver]):
             self._readers.add(view)
             if self.on_view is not None:
                 self.on_view(view)
+        elif isinstance(report, LockGranted | LockGone | LockTaken):
+            self._named.reported(report)
         elif isinstance(report, NameTaken):
             self._namesake = f"{report.member} at {shown(report.endpoint)}"
         elif isinstance(report, NotAdmitted):
@@ -358,6 +418,11 @@ class Ring(Connected[RingDriver]):
         elif isinstance(report, Left):
             self._end(report)
 
+    def _look(self) -> None:
+        self._lock.look()
+        self._named.look()
+
     def _end(self, left: Left) -> None:
         self._lock.lose()
+        self._named.end(left.reason or f"{self.address} has left the ring")
         super()._end(left)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
-from raincheck.impl.errors import WaitTimeout
+from raincheck.impl.errors import LockMisused, WaitTimeout
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import Fence, FenceKey
 
@@ -33,7 +34,7 @@ class Lock:
         self._fence: Fence | None = None
         self._last = FenceKey(0, Address("", 0), 0, 0)
         self._asked = self._resting = False
-        driver.on_settled = self._look
+        self._keeper: asyncio.Task[Any] | None = None  # the task that keeps the token
 
     @asynccontextmanager
     async def held(self, timeout: float | None) -> AsyncIterator[Fence]:
@@ -42,7 +43,7 @@ class Lock:
         try:
             yield fence
         finally:
-            self._fence = None
+            self._fence = self._keeper = None
             self._go_on()
             self._mine.release()
         fence.check()
@@ -66,6 +67,11 @@ class Lock:
     async def _acquire(self, timeout: float | None) -> Fence:
         loop, node = asyncio.get_running_loop(), self._node
         start = loop.time()
+        if self.is_mine():
+            raise LockMisused(
+                "this task keeps the ring's token already, and would wait for itself; end that "
+                "lock first, or let another task ask for the token"
+            )
         try:
             async with asyncio.timeout(timeout):
                 await self._mine.acquire()
@@ -95,9 +101,14 @@ class Lock:
         again = self._last[:3] == (n, by, seq)
         self._last = FenceKey(n, by, seq, self._last.turn + 1 if again else 0)
         self._fence = Fence(self._last, self._identity)
+        self._keeper = asyncio.current_task()
         return self._fence
 
-    def _look(self) -> None:
+    def is_mine(self) -> bool:
+        """Whether the current task keeps the token."""
+        return self._keeper is not None and self._keeper is asyncio.current_task()
+
+    def look(self) -> None:
         """Mark the lock as lost if the locked token is not here any more."""
         if self._fence is not None:
             key = self._fence.key

@@ -120,10 +120,8 @@ class Locks:
 
     def _depart(self, event: Depart) -> list[Effect]:
         """Post what there is to say."""
-        if self.epoch is None:
-            raise NotEnabled("Depart", {"epoch[n] # NoEpoch": self.epoch})
-        post = self._post(self.epoch, event)
-        if not (post.parent is not None or post.asks or post.lays or post.ended or post.wanted):
+        post = self.to_post(event)
+        if post is None:
             return self._tell()
         self._read(post)
         self.begun = None
@@ -189,6 +187,14 @@ class Locks:
 
     # ------------------------------------------------------------------ what to post
 
+    def to_post(self, event: Depart) -> Post | None:
+        """Return what `Depart` would post now, if anything; raises NotEnabled as it does."""
+        if self.epoch is None:
+            raise NotEnabled("Depart", {"epoch[n] # NoEpoch": self.epoch})
+        post = self._post(self.epoch, event)
+        says = post.parent is not None or post.asks or post.lays or post.ended or post.wanted
+        return post if says else None
+
     @property
     def _shown(self) -> int:
         return self.session if self.repairs.sessions else 0
@@ -237,7 +243,8 @@ class Locks:
         if not self.wishes:
             return []
         there = self._own_lines()
-        lost = {each.request for each in self.held if self._is_lost(each, there)}
+        fences = {line.request: line.fence for line in there}
+        lost = {each.request for each in self.held if self._is_lost(each, fences)}
         if lost:
             self.wishes = tuple(wish for wish in self.wishes if wish.request not in lost)
             self.held = frozenset(each for each in self.held if each.request not in lost)
@@ -252,8 +259,7 @@ class Locks:
             self.held |= frozenset(new)
         return [*map(Lost, sorted(lost)), *sorted(new)]
 
-    def _is_lost(self, held: Held, there: list[Request]) -> bool:
+    def _is_lost(self, held: Held, fences: dict[int, Fence | None]) -> bool:
         if self.base is None:
             return self.repairs.loses_off_chain
-        kept = (line.fence for line in there if line.request == held.request)
-        return held.fence not in kept
+        return fences.get(held.request) != held.fence

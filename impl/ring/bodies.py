@@ -42,7 +42,8 @@ class Named(NamedTuple):
 
 
 class LetterBody(NamedTuple):
-    """A batch: its mail, its first message's number, and how many messages and bytes follow."""
+    """A batch: its mail, its first message's number, how many messages and bytes follow, and
+    whether it is a post of LOCKS."""
 
     ordinal: Positive
     origin: Place
@@ -50,6 +51,7 @@ class LetterBody(NamedTuple):
     first: Positive
     messages: Positive
     size: Annotated[int, Meta(ge=0, le=65_536)]
+    post: bool = False  # a state kept by earlier ones has none
 
 
 class TokenBody(Struct, frozen=True, array_like=True, tag="T", gc=False):
@@ -89,10 +91,14 @@ class CallBody(Struct, frozen=True, array_like=True, tag="9", gc=False):
 
 
 class Letter(NamedTuple):
-    """A batch of multicasts on the token: the sender's number of the first one, and all of them."""
+    """A batch of multicasts on the token: the sender's number of the first one, and all of them.
+
+    A post of LOCKS is a batch of one, which is not the application's and has no number.
+    """
 
     first: int
     payloads: Payloads
+    post: bool = False
 
     @property
     def size(self) -> int:

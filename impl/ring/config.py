@@ -107,6 +107,11 @@ class RingConfig:
         return self.max_datagram - HEADROOM
 
     @property
+    def locks(self) -> int:
+        """Bytes of mail that the table of all named locks may take."""
+        return self.mail // 3
+
+    @property
     def max_message(self) -> int:
         """The most bytes of one message: the token has room for one of each member in turn."""
         return self.mail // 2 - 64

@@ -9,7 +9,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from random import Random
 
-from raincheck.impl.errors import ConfigError, NotEnabled
+from raincheck.impl.errors import ConfigError, NotEnabled, WireError
+from raincheck.impl.locks.events import Post
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore import events as ev
 from raincheck.impl.raincore.core import Raincore, Repairs
@@ -22,14 +23,17 @@ from .bounds import beyond
 from .config import HEADROOM, RingConfig
 from .door import Admit, Door
 from .kept import Keeper
+from .lock_desk import LockDesk
 from .mailbox import Mailbox
-from .reports import Committed, Delivered, PassedOn, RingReport
+from .posts import read_post
+from .reports import Committed, Delivered, LockGranted, PassedOn, RingReport
 from .transport_manager import TransportManager
 from .wants import Told
 from .wire import RaincoreCodec
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; joiners wait for room
 _STALL = 0.02  # the longest rest of a token where somebody joins or leaves
+_BRIEF = 0.001  # the rest of a token that has brought a named lock, which may be given back at once
 _GAP = 0.75  # of give_up: a member that stood still for longer may have been given up
 _DOUBLED = 3  # times that the starving timer doubles
 
@@ -88,6 +92,9 @@ class RingEngine:
         self.manager.door.secret = codec.secret
         self.manager.counters = self.counters
         self._founders = tuple([address for address, _ in founders])
+        self.locks = self._open_desk(founds=bool(founders) and state is None)
+        self._posts: list[Post] = []  # on the token that is taken
+        self._brings = False  # the token that is here has brought a named lock
         for address, place in founders:
             if address == me:
                 self._here = place
@@ -117,6 +124,18 @@ class RingEngine:
         self._told = Told(me)
         self._on_token: Nodelist = ()  # who wants the token that is sent
         self._changed = True
+
+    def _open_desk(self, *, founds: bool) -> LockDesk:
+        """Return the desk of named locks of this process, which is another session than before."""
+        copy = self.core.last_token
+        return LockDesk(
+            self.address,
+            self.config,
+            self.counters,
+            session=self._keeper.session + 1,
+            epoch=copy.epoch if founds or copy.nodelist else None,
+            founds=founds,
+        )
 
     def _known(self) -> set[Address]:
         """Return the members on any list of the last token, and those that were asked."""
@@ -168,7 +187,7 @@ class RingEngine:
         for member in members:
             if member != core.me and member not in heard and member in nodelist:
                 core.handle(ev.Wanted(member))  # it has no effects
-        if core.awaited:
+        if core.awaited and not self._brings:
             self._hurry(now)
 
     def _tell_wants(self) -> None:
@@ -183,7 +202,7 @@ class RingEngine:
 
     def _needs_token(self) -> bool:
         """Whether the application wants the token."""
-        return self._wants or self._mailbox.waiting > 0
+        return self._wants or self._mailbox.waiting > 0 or self.locks.pending
 
     def _take(self, message: Message, now: float) -> None:
         """Give the core what has arrived; a guard that it makes false is no defect here."""
@@ -268,11 +287,13 @@ class RingEngine:
                     self._lost = False
                     self._starved = 0
                     self._reports.append(effect)
+                    self.locks.arrive(effect.epoch, self._posts)
+                    told = self.locks.poll_reports()
+                    self._brings = any(isinstance(each, LockGranted) for each in told)
+                    self._reports += told
+                    self._posts.clear()
                 case ev.Deliver(origin, k):
-                    letter = self._mailbox.letters[origin, k]
-                    self._reports.append(
-                        Delivered(origin, k, letter.first, self._view, letter.payloads)
-                    )
+                    self._deliver(origin, k)
                 case ev.Committed(at, nodelist):
                     self._view = max(self._view, at)
                     self._committed = True
@@ -288,6 +309,31 @@ class RingEngine:
         self.manager.answers_hello = core.up == "up" and self.address in core.last_token.nodelist
         if core.up == "left":
             self._stop("")
+
+    def _deliver(self, origin: Address, k: int) -> None:
+        letter = self._mailbox.letters[origin, k]
+        if not letter.post:
+            self._reports.append(Delivered(origin, k, letter.first, self._view, letter.payloads))
+        elif origin != self.address:  # it knows what it has posted
+            try:
+                self._posts.append(read_post(origin, letter.payloads.unpack()[0]))
+            except WireError as problem:
+                self.counters[problem.reason] += 1
+
+    def _post(self, now: float) -> None:
+        """Let the locks say what they have to, as the first batch of this visit."""
+        core, desk = self.core, self.locks
+        if desk.quiet or core.leaving:  # the others take back what a leaver held
+            return
+        token = core.last_token
+        members = frozenset(token.nodelist).union(core.new_nodes)
+        self._told.used |= desk.pending
+        place, room = token.top + core.outbox + 1, self._mailbox.room
+        said = desk.depart(place, members, core.last_ordinal, room)
+        self._reports += desk.poll_reports()
+        if said is not None:
+            self._mailbox.post(core.said + core.outbox + 1, said)
+            self._handle(ev.Multicast(), now)
 
     def _passed_on(self) -> None:
         if self._has_token:
@@ -320,6 +366,8 @@ class RingEngine:
         self._timer = kind
         if kind == "eating":
             pause = config.eating if self._rests() else 0.0
+            if self._brings and self.core.view_state == "agreement":
+                pause = max(pause, min(_BRIEF, config.eating))
             if self.core.new_nodes or self._leaves:
                 pause = min(pause, _STALL)
         elif kind == "hungry":
@@ -338,7 +386,8 @@ class RingEngine:
         token = self.core.last_token
         if len(token.nodelist) == 1 and self._mailbox.reserve.size:
             return True  # what is to be said does not fit, and nobody takes mail off the token
-        if self._mailbox.waiting or self._closes or self.core.awaited:
+        waits = self._mailbox.waiting or self.locks.pending
+        if waits or self._closes or self.core.awaited:
             return False
         if len(token.nodelist) == 1:
             return True
@@ -389,7 +438,10 @@ class RingEngine:
         core = self.core
         self._due = NEVER
         if self._timer == "eating":
-            if self._mailbox.pack(core.said + core.outbox + 1, core.last_token.nodelist):
+            self._brings = False
+            self._post(now)
+            kept = self.locks.reserve
+            if self._mailbox.pack(core.said + core.outbox + 1, core.last_token.nodelist, kept):
                 self._told.used = True
                 self._handle(ev.Multicast(), now)
             elif self._leaves and not core.leaving and not self._mailbox.waiting:

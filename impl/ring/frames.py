@@ -29,7 +29,7 @@ from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .door import SECRET
 
-VERSION = 4
+VERSION = 5
 MAGIC = b"RN"
 WINDOW = 63
 """The number of message numbers of one sender that are remembered to detect duplicates."""

@@ -58,6 +58,7 @@ class _Core(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     last_ordinal: Number
     first: Positive
     manager: Kept
+    session: Number = 0  # a state kept by earlier ones has none
 
 
 class Keeper:
@@ -67,10 +68,12 @@ class Keeper:
         self._me = me
         self._codec = codec
         self._encode = msgspec.msgpack.Encoder().encode
+        self.session = 0
+        """The session that was kept of the member's locks."""
         self._views: tuple[Nodelist, ...] = ()  # the last encoded history
         self._encoded = Raw(self._encode(()))
 
-    def state(self, core: Raincore, mailbox: Mailbox, manager: Kept) -> bytes:
+    def state(self, core: Raincore, mailbox: Mailbox, manager: Kept, session: int) -> bytes:
         """Return the encoded state."""
         if core.global_view is not self._views:
             self._views = core.global_view
@@ -104,6 +107,7 @@ class Keeper:
                 core.last_ordinal,
                 mailbox.first,
                 manager,
+                session,
             )
         )
         return _PREFIX.pack(MAGIC, VERSION, zlib.crc32(kept)) + kept
@@ -151,6 +155,7 @@ class Keeper:
         core.said = kept.said
         core.last_ordinal = kept.last_ordinal
         mailbox.first = kept.first
+        self.session = kept.session
         return kept.manager
 
 

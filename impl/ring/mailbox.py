@@ -62,14 +62,30 @@ class Mailbox:
         self._queue.append(payload)
         self._bytes += size + _LENGTH
 
-    def pack(self, k: int, nodelist: Collection[Address]) -> bool:
-        """Make batch k of the waiting messages that fit on the token; return whether any do."""
+    @property
+    def _free(self) -> int:
+        return self.config.mail - sum(letter.size for letter in self.letters.values())
+
+    @property
+    def room(self) -> int:
+        """Bytes of a message that the token has room for."""
+        return self._free - LETTER_OVERHEAD - _LENGTH
+
+    def post(self, k: int, data: bytes) -> None:
+        """Make batch k of a post of LOCKS, which `room` suffices for."""
+        self.letters[self.me, k] = Letter(self.first, Payloads.pack([data]), post=True)
+
+    def pack(self, k: int, nodelist: Collection[Address], kept: int = 0) -> bool:
+        """Make batch k of the waiting messages that fit on the token; return whether any do.
+
+        So many bytes are kept free for posts.
+        """
         reserve = self.reserve
         if reserve.member == self.me or reserve.member not in nodelist:
             self.reserve = reserve = NO_RESERVE
         if not self._queue:
             return False
-        free = self.config.mail - sum(letter.size for letter in self.letters.values())
+        free = self._free - kept
         room = min(free // 2, free - reserve.size)
         taken, left = [], room - LETTER_OVERHEAD
         queue = self._queue

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from raincheck.impl.errors import NotMember
+from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore import events as ev
 from raincheck.impl.raincore.events import Epoch, Nodelist, Token, arrival, failure
@@ -83,6 +84,26 @@ class RingNode(RingEngine):
         self._hurry(now)
         self._tell_wants()
 
+    def want_lock(self, name: str, mode: Mode, now: float, *, tries: bool = False) -> int:
+        """Ask for a named lock with the next token, and return the request's number.
+
+        `tries`: only if nobody holds it, or waits for it, when the token is here. Reports follow:
+        LockGranted, LockTaken, LockGone. Raises LocksFull, or NotMember once it leaves.
+        """
+        if self._leaves or self._closes or self._stopped:
+            raise NotMember(f"{self.address} leaves the ring, or has left it")
+        number = self.locks.want(name, mode, tries=tries)
+        self._hurry(now)
+        self._tell_wants()
+        return number
+
+    def drop_lock(self, request: int, now: float) -> None:
+        """Give a named lock back with the next token, or wait for it no longer."""
+        self.locks.drop(request)
+        if self.locks.pending:
+            self._hurry(now)
+            self._tell_wants()
+
     def want_token(self, now: float) -> None:
         """Keep the token once it can be locked, until `release`; see `granted` and `grant`."""
         self._minds_gap(now)
@@ -123,6 +144,7 @@ class RingNode(RingEngine):
         if not self._leaves and self.core.up == "up":
             self._leaves = self._told.calls = True
             self._wants = self._holds = False
+            self.locks.give_up()
             self._hurry(now)
         elif self.core.up == "new":
             self._stop("")
@@ -132,6 +154,7 @@ class RingNode(RingEngine):
         """Stop once all that was multicast is on the token, and the token is elsewhere."""
         self._closes = True
         self._wants = self._holds = False
+        self.locks.give_up()
         self._hurry(now)
         self._settle(now)
 
@@ -142,7 +165,8 @@ class RingNode(RingEngine):
         if self.core.up == "new" or not (self._changed or self.manager.peers.changed):
             return None
         self._changed = self.manager.peers.changed = False
-        return self._keeper.state(self.core, self._mailbox, self.manager.kept())
+        kept = self.manager.kept()
+        return self._keeper.state(self.core, self._mailbox, kept, self.locks.session)
 
     def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
         """Return the datagrams to be sent, once."""
@@ -266,7 +290,8 @@ class RingNode(RingEngine):
         alone = core.last_token.nodelist in ((), (self.address,))
         if core.token_state == "starving" or core.up != "up":
             return True
-        if self._mailbox.waiting or (core.token_state == "eating" and not alone):
+        waits = self._mailbox.waiting or self.locks.pending
+        if waits or (core.token_state == "eating" and not alone):
             return False
         return not any(isinstance(each, Token) for _, each in self.manager.under_way())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from raincheck.impl.errors import MessageTooLarge, RaincheckError
+from raincheck.impl.locks.events import Fence
 from raincheck.impl.messages import Address, Endpoint, Payloads
 from raincheck.impl.raincore.events import Eats, Nodelist
 from raincheck.impl.stack.reports import Dropped, Left
@@ -44,6 +45,28 @@ class Delivered(NamedTuple):
     payloads: Payloads
 
 
+class LockGranted(NamedTuple):
+    """A request for a named lock holds it."""
+
+    request: int
+    fence: Fence
+
+
+class LockGone(NamedTuple):
+    """A request does not hold its named lock any more: the ring has gone on without it."""
+
+    request: int
+
+
+class LockTaken(NamedTuple):
+    """A request that only tries has ended: somebody else holds the lock, or waits for it."""
+
+    request: int
+
+
+LockReport: TypeAlias = LockGranted | LockGone | LockTaken
+
+
 class NotAdmitted(NamedTuple):
     """A member does not let this process into the ring."""
 
@@ -64,6 +87,7 @@ RingReport: TypeAlias = (
     | StateChanged
     | Committed
     | Delivered
+    | LockReport
     | NameTaken
     | NotAdmitted
     | Left

@@ -154,7 +154,7 @@ class RaincoreCodec:
             tuple(
                 [
                     LetterBody(m.ordinal, at[m.origin], m.k, e.first, e.payloads.count,
-                            e.payloads.size)
+                            e.payloads.size, e.post)
                     for m, e in zip(token.mail, carried, strict=True)
                 ]
             ),
@@ -281,13 +281,15 @@ def _read_mail(
     letters = {}
     mail = []
     before = 0
-    for ordinal, place, k, first, count, size in fields.mail:
+    for ordinal, place, k, first, count, size, post in fields.mail:
         if not before < ordinal <= fields.top:
             raise ValueError(f"ordinal {ordinal} after {before}, top {fields.top}")
         before, origin = ordinal, members[place]
         if start + size > len(datagram):
             raise ValueError(f"a batch of {size} bytes, {len(datagram) - start} are left")
-        letters[origin, k] = Letter(first, Payloads(datagram, start, start + size, count))
+        if post and count != 1:
+            raise ValueError(f"a post of {count} messages")
+        letters[origin, k] = Letter(first, Payloads(datagram, start, start + size, count), post)
         mail.append(Mail(ordinal, origin, k))
         start += size
     if start != len(datagram) or len(letters) != len(mail):

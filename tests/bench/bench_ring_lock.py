@@ -2,6 +2,7 @@
 
     python tests/bench/bench_ring_lock.py                      3 and 8 members, about a minute
     python tests/bench/bench_ring_lock.py --tree /path/main    another tree's ring beside it
+    python tests/bench/bench_ring_lock.py --named              named locks beside the ring's own
 
 Members are processes on one machine, which talk over the loopback interface. In one run:
 
@@ -12,7 +13,8 @@ Members are processes on one machine, which talk over the loopback interface. In
 - 500 locks by 50 tasks of one member;
 - a lone sender of 1,000 messages per second, from the call to the delivery at each member;
 - the processor time that all members take for a contended lock, and for a message of that sender;
-- idle: the processor time of each member while nothing is wanted.
+- idle: the processor time of each member while nothing is wanted;
+- with `--named` the first four of a named lock too.
 
 With `--tree` the members of that tree (its `.venv` runs them) are measured in the same run, one
 system after the other in each of the rounds; only ratios of such figures mean anything.
@@ -47,10 +49,10 @@ async def sleep_until(start: float) -> None:
     await asyncio.sleep(max(0.0, start - time.monotonic()))
 
 
-async def acquire(ring: Ring) -> float:
-    """Take the lock and release it; return the milliseconds until it was granted."""
+async def acquire(ring: Ring, name: str = "") -> float:
+    """Take the lock, or that of a name, and release it; return the milliseconds that it took."""
     start = time.perf_counter()
-    async with ring.token(timeout=30):
+    async with ring.lock(name, timeout=30) if name else ring.token(timeout=30):
         took = time.perf_counter() - start
     return took * 1000
 
@@ -97,6 +99,10 @@ async def member(rank: int, ports: list[int], begin: float, pick: list[int]) -> 
             await asyncio.wait_for(asyncio.gather(*[task() for _ in range(50)]), 60)
             result["tasks"] = time.perf_counter() - before
         start += 4.0 if len(sys.argv) < 6 else float(sys.argv[5])
+        if sys.argv[6:] == ["named"]:
+            await sleep_until(start)
+            result["named"] = await named(ring, rank, start, pick)
+            start += len(pick) * PAUSE + 12.0
         await sleep_until(start)
         spent = cpu()
         result["lone"] = await lone(ring, rank, start)
@@ -108,6 +114,53 @@ async def member(rank: int, ports: list[int], begin: float, pick: list[int]) -> 
         result["idle"] = (cpu() - spent) / 3.0 * 100
         await sleep_until(start + 4.0)
     return result
+
+
+async def named(ring: Ring, rank: int, start: float, pick: list[int]) -> dict[str, Any]:
+    """Measure a named lock as the ring's own was: the waits of each kind, in milliseconds."""
+    waits: dict[str, Any] = {"uncontended": [], "again": [], "contended": []}
+    for turn, who in enumerate(pick):
+        await sleep_until(start + turn * PAUSE)
+        if who == rank:
+            waits["uncontended"].append(await acquire(ring, "x"))
+    start += len(pick) * PAUSE
+    for turn in range(20):
+        await sleep_until(start + turn * 0.02)
+        if rank == 0:
+            waits["again"].append(await acquire(ring, "x"))
+    start += 1.0
+    await sleep_until(start)
+    spent = cpu()
+    while time.monotonic() < start + 2.0:
+        waits["contended"].append(await acquire(ring, "x"))
+    waits["cpu"] = cpu() - spent
+    start += 4.0
+    await sleep_until(start)
+    if rank == 0:
+
+        async def task() -> None:
+            for _ in range(10):
+                await acquire(ring, "x")
+
+        before = time.perf_counter()
+        await asyncio.gather(*[task() for _ in range(50)])
+        waits["tasks"] = time.perf_counter() - before
+    return waits
+
+
+def figures_of(reports: list[dict[str, Any]]) -> dict[str, float]:
+    """Make a figure of each kind of what the members have measured of a named lock."""
+    contended = [wait for each in reports for wait in each["contended"]]
+    return {
+        "named uncontended p50 ms": statistics.median(w for r in reports for w in r["uncontended"]),
+        "named again p50 ms": statistics.median(reports[0]["again"]),
+        "named contended /s": len(contended) / 2.0,
+        "named contended p50 ms": statistics.median(contended),
+        "processor ms of all per contended named lock": 1000
+        * sum(r["cpu"] for r in reports)
+        / len(contended),
+        "500 named locks s": reports[0]["tasks"],
+    }
 
 
 async def lone(ring: Ring, rank: int, start: float, messages: int = 1000) -> list[float]:
@@ -142,12 +195,12 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def measure(python: str, count: int, locks: int, tasks: float) -> dict[str, Any]:
+def measure(python: str, count: int, locks: int, tasks: float, *more: str) -> dict[str, Any]:
     """Run so many members of one tree, and make one figure of each kind."""
     ports = free_ports(count)
     pick = [turn * (count - 1) % count for turn in range(locks)]
     begin = time.monotonic() + 4.0 + count / 2
-    words = [json.dumps(ports), str(begin), json.dumps(pick), str(tasks)]
+    words = [json.dumps(ports), str(begin), json.dumps(pick), str(tasks), *more]
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     processes = [
         subprocess.Popen(
@@ -157,7 +210,9 @@ def measure(python: str, count: int, locks: int, tasks: float) -> dict[str, Any]
     ]
     reports = [json.loads(process.communicate(timeout=180)[0]) for process in processes]
     joined = {key: [w for r in reports for w in r[key]] for key in ("uncontended", "lone")}
+    of_names = figures_of([each["named"] for each in reports]) if more else {}
     return {
+        **of_names,
         "uncontended p50 ms": statistics.median(joined["uncontended"]),
         "again p50 ms": statistics.median(reports[0]["again"]),
         "contended /s": sum(len(r["contended"]) for r in reports) / 2.0,
@@ -177,6 +232,7 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tree", help="a tree with another version of the ring")
+    parser.add_argument("--named", action="store_true", help="measure named locks too")
     parser.add_argument("--sizes", default="3,8", help="members (default 3,8)")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--locks", type=int, default=60)
@@ -188,7 +244,8 @@ def main() -> None:
     for members in map(int, options.sizes.split(",")):
         for _ in range(options.rounds):
             for name, (python, tasks) in systems.items():
-                figures = measure(python, members, options.locks, tasks)
+                more = ["named"] if options.named and name == "this tree" else []
+                figures = measure(python, members, options.locks, tasks, *more)
                 shown = ", ".join(f"{key} {value:.2f}" for key, value in figures.items())
                 print(f"{members} members, {name}: {shown}", flush=True)
 

@@ -199,7 +199,8 @@ def test_a_state_that_was_not_kept_whole_is_found(tmp_path: Path) -> None:
 
     node = ring["b"].node
     node.core.said += 5
-    ring["b"].kept = node._keeper.state(node.core, node._mailbox, node.manager.kept())
+    kept = node._keeper.state(node.core, node._mailbox, node.manager.kept(), node.locks.session)
+    ring["b"].kept = kept
     ring.recover("b")
     ring.run(0.2)
     ring.close()

@@ -372,10 +372,12 @@ RING_CALLS: dict[str, dict[str, Any]] = {
     "leave": {"timeout": 1.0},
     "close": {"timeout": 1.0},
     "token": {"timeout": 1.0},
+    "lock": {"name": "x", "timeout": 1.0, "on_lost": None},
     "wait_for_members": {"count": 1, "timeout": 1.0},
     "change_key": {"key": None},
     "connecting": {"settings": None},
 }
+LOCK_CALLS: dict[str, dict[str, Any]] = {"acquire": {"timeout": 1.0}}
 REQUEST_CALLS: dict[str, dict[str, Any]] = {"reply": {"payload": b""}, "refuse": {"reason": ""}}
 LOG_CALLS: dict[str, dict[str, Any]] = {
     "sent": {"sender": "a", "message": 1, "view": 1},
@@ -393,6 +395,7 @@ VARIADIC = {"connect": "settings", "ended": "members"}
     [
         (raincheck.Channel, CHANNEL_CALLS),
         (raincheck.Ring, RING_CALLS),
+        (raincheck.NamedLock, LOCK_CALLS),
         (Request, REQUEST_CALLS),
         (raincheck.DeliveryLog, LOG_CALLS),
     ],
@@ -457,6 +460,8 @@ def test_a_call_of_a_ring_refuses_an_argument_of_another_kind_and_does_nothing()
         settings = SimulatedRing(ring="test", bind=("10.0.0.1", 7000), network=SimulatedNetwork())
         async with raincheck.Ring.connecting(settings) as ring:
             await refused(ring, RING_CALLS, ArgumentError, ConfigError)
+            await refused(ring.lock("x"), LOCK_CALLS, ArgumentError)
+            assert ring.node.locks.pending is False
             await refuses_hooks(ring, "on_view")
             async with ring.token(timeout=5):
                 await ring.multicast(b"after", timeout=1)

@@ -16,7 +16,7 @@ import raincheck
 from raincheck.conformance.field.ring.base import free_ports
 from raincheck.impl.aio.connecting import Connecting
 from raincheck.impl.aio.ring import Ring
-from raincheck.impl.errors import ConfigError, MessageTooLarge, NotMember, WaitTimeout
+from raincheck.impl.errors import ConfigError, LockMisused, MessageTooLarge, NotMember, WaitTimeout
 from raincheck.impl.messages import Message
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.fence import Fence, FenceKey, TokenLost
@@ -238,10 +238,19 @@ def test_who_waits_for_the_token_learns_whom_it_waits_for() -> None:
                 async with b.token(timeout=0.05):
                     raise AssertionError("two members have the lock")
             assert any(str(a.address) in each for each in caught.value.missing)
-            with pytest.raises(WaitTimeout) as caught:
+
+            async def again() -> None:
                 async with a.token(timeout=0.01):
                     raise AssertionError("two tasks have the lock")
+
+            with pytest.raises(WaitTimeout) as caught:
+                await asyncio.create_task(again())
             assert "another of its tasks" in caught.value.missing[0]
+            with pytest.raises(LockMisused, match="would wait for itself"):
+                await again()
+            await a.multicast(b"mail")
+            with pytest.raises(LockMisused, match="nothing is delivered meanwhile"):
+                await a.drain()
 
     run(body())
 

@@ -1,4 +1,4 @@
-"""Members of a ring in processes of their own: the example."""
+"""Members of a ring in processes of their own: the examples."""
 
 import json
 import signal
@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 LIMIT = 60
 EXAMPLE = str(ROOT / "examples" / "guarded_counter.py")
+NAMED = str(ROOT / "examples" / "named_counters.py")
 
 Ports = Callable[[int], list[int]]
 Processes = Callable[..., list["subprocess.Popen[str]"]]
@@ -62,6 +63,19 @@ def test_who_was_frozen_in_the_lock_writes_too_late_and_is_refused(
     assert [each.returncode for each in running] == [0, 0, 0]
     assert {each["number"] for each in reports} == {150}
     assert [each["refused"] for each in reports] == [0, 0, 1]
+
+
+def test_three_processes_add_to_two_numbers_under_locks_of_their_names(
+    tmp_path: Path, free_ports: Ports, processes: Processes
+) -> None:
+    places = zip("abc", free_ports(3), strict=True)
+    members = ",".join(f"{name}@127.0.0.1:{port}" for name, port in places)
+    common = ["--members", members, "--folder", str(tmp_path), "--times", "30"]
+    for each in processes(*[[NAMED, "--name", name, *common] for name in "abc"]):
+        out, err = each.communicate(timeout=LIMIT)
+        assert (each.returncode, err) == (0, "")
+        report = json.loads(out)
+        assert (report["numbers"], report["refused"]) == ({"apples": 90, "pears": 90}, 0)
 
 
 def test_the_example_explains_itself_and_its_mistakes(tmp_path: Path, processes: Processes) -> None:

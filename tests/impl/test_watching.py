@@ -192,11 +192,12 @@ def test_every_figure_of_a_ring_is_exported() -> None:
     metrics = RingMetrics(
         ring="locks", member="a.0", status="member", view=2, members=3, agreement=True,
         token="starving", locked=False, epoch=4, passes=5, pending=6, waiting_for=7, inbox=8,
-        sent=9, received=10, events={"given_up": 11},
+        sent=9, received=10, events={"given_up": 11}, locks_held=12, locks_waited_for=13,
+        locks_acquired=14, locks_lost=15, lock_wait_ms=16,
     )  # fmt: skip
     text = metrics.prometheus()
 
-    assert sorted(samples(text).values()) == [0, 0, 1, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    assert sorted(samples(text).values()) == [0, 0, 1, 1, 1, *range(2, 17)]
     assert 'raincheck_up{ring="locks",member="a.0"} 1' in text
 
 
