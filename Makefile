@@ -4,11 +4,10 @@
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
-# A process a core and one more, since some tests wait for real processes; the tests of a file stay
-# together, so that they start Spark once. Files keep their order: sorted by their number of tests,
-# those with few long ones would come last, on one core.
-CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
-SPREAD := -n $(shell expr $(CORES) + 1) --maxprocesses 9 --dist loadfile --no-loadscope-reorder
+# A process a core and one more (tests/conftest.py); the tests of a file stay together, so that they
+# start Spark once. Files keep their order: sorted by their number of tests, those with few long ones
+# would come last, on one core.
+SPREAD := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # -P keeps this folder off the path, and with it the egg-info that an installation leaves here: pytest
 # takes what that lists for a plugin and rewrites the assertions of 900 modules, in each process.

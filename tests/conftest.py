@@ -1,6 +1,7 @@
 """Settings and fixtures of all tests."""
 
 import gc
+import os
 import signal
 
 from hypothesis import settings
@@ -8,6 +9,11 @@ from hypothesis import settings
 # How long an example takes says nothing on a busy machine; tests have a time-out of their own.
 settings.register_profile("raincheck", deadline=None)
 settings.load_profile("raincheck")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Have a worker more than there are cores, since some tests wait for real processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_configure() -> None:
