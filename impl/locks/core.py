@@ -243,8 +243,8 @@ class Locks:
         if not self.wishes:
             return []
         there = self._own_lines()
-        fences = {line.request: line.fence for line in there}
-        lost = {each.request for each in self.held if self._is_lost(each, fences)}
+        kept = {(line.request, line.fence) for line in there}
+        lost = {each.request for each in self.held if self._is_lost(each, kept)}
         if lost:
             self.wishes = tuple(wish for wish in self.wishes if wish.request not in lost)
             self.held = frozenset(each for each in self.held if each.request not in lost)
@@ -259,7 +259,7 @@ class Locks:
             self.held |= frozenset(new)
         return [*map(Lost, sorted(lost)), *sorted(new)]
 
-    def _is_lost(self, held: Held, fences: dict[int, Fence | None]) -> bool:
+    def _is_lost(self, held: Held, kept: set[tuple[int, Fence | None]]) -> bool:
         if self.base is None:
             return self.repairs.loses_off_chain
-        return fences.get(held.request) != held.fence
+        return (held.request, held.fence) not in kept

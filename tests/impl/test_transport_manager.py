@@ -506,7 +506,7 @@ def test_another_version_is_named_whatever_else_it_has():
     b.receive(b"RN\x01" + GOOD[3:30], ("6.6.6.6", 666), 0.0)
 
     [dropped] = b.poll_dropped()
-    assert (dropped.reason, dropped.detail) == ("wrong_version", "version 1, this is 4")
+    assert (dropped.reason, dropped.detail) == ("wrong_version", "version 1, this is 5")
 
 
 def asking(me, admit=None):
