@@ -7,6 +7,7 @@ from types import TracebackType
 
 from raincheck.impl.arguments import TIMEOUT, check_call
 from raincheck.impl.errors import LockMisused
+from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import LockFence
 
@@ -21,10 +22,16 @@ class NamedLock:
     """
 
     def __init__(
-        self, locks: NamedLocks, name: str, timeout: float | None, on_lost: OnLost | None
+        self,
+        locks: NamedLocks,
+        name: str,
+        mode: Mode,
+        timeout: float | None,
+        on_lost: OnLost | None,
     ) -> None:
-        """Use `Ring.lock` instead."""
+        """Use `Ring.lock` or `Ring.read_lock` instead."""
         self.name = name
+        self.mode: Mode = mode
         self._locks = locks
         self._timeout = timeout
         self._on_lost = on_lost
@@ -34,8 +41,9 @@ class NamedLock:
         """Wait for the lock, and return True.
 
         `timeout`: seconds; None takes that of `Ring.lock`. With 0 it waits for the token only, and
-        returns False if the lock is held then, or waited for. After a longer time WaitTimeout is
-        raised, naming who holds it. Cancelled, it leaves no trace.
+        returns False if another request for it is in the way then: to read, only one to write is.
+        After a longer time WaitTimeout is raised, naming who holds it. Cancelled, it leaves no
+        trace.
 
         Raises LockMisused if this task has the lock already, or keeps the token; LocksFull where
         the ring has no room for one more request; LockLost if this task has lost the lock and not
@@ -46,7 +54,7 @@ class NamedLock:
         if own is not None:
             own.fence.check()
         timeout = self._timeout if timeout is None else timeout
-        hold = await self._locks.acquire(self.name, timeout, self._on_lost)
+        hold = await self._locks.acquire(self.name, self.mode, timeout, self._on_lost)
         if hold is None:
             return False
         self._holds[hold.task] = hold
@@ -70,7 +78,9 @@ class NamedLock:
 
     @property
     def holder(self) -> Address | None:
-        """Who holds the lock: as this member knew when it had the token last."""
+        """Who holds the lock, the first if several read: as this member knew when it had the token
+        last.
+        """
         return self._locks.holder(self.name)
 
     @property

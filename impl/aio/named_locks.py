@@ -1,8 +1,10 @@
 """The named locks of one member, for its tasks: which of them has which lock, and who waits.
 
-All tasks that want one name share one request in the ring's table, so they take the lock in the
-order in which they have asked. While no other member waits for it they hand it to each other, with
-a greater fence each time; otherwise the member gives it back, and asks again behind the others.
+All tasks that want to write under one name share one request in the ring's table, so they take the
+lock in the order in which they have asked. While no other member waits for it they hand it to each
+other, with a greater fence each time; otherwise the member gives it back, and asks again behind the
+others. Those that read share another request, and hold it together; a task that comes later joins
+them while nobody waits for the name, and otherwise waits for the next request.
 
 A lock is handed to a task only while the view is settled here, as the ring's own lock is: so among
 members that have a majority, and after a gap in time not before the ring has been heard.
@@ -18,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from raincheck.impl.errors import LockMisused, NotMember, WaitTimeout
-from raincheck.impl.locks.events import Fence
+from raincheck.impl.locks.events import Fence, Mode
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import LockFence, LockKey
 from raincheck.impl.ring.reports import LockGone, LockGranted, LockReport, LockTaken
@@ -35,6 +37,7 @@ class Hold:
     """A task has a lock."""
 
     task: Task | None
+    mode: Mode
     fence: LockFence
     on_lost: OnLost | None
 
@@ -49,17 +52,19 @@ class _Waiter:
 
 
 @dataclass(slots=True, eq=False)
-class _Name:
-    """A lock that this member wants or has."""
+class _Wanted:
+    """A lock that this member wants or has, to read or to write."""
 
     name: str
+    mode: Mode
     request: int = 0
     """The member's request, 0 for none."""
     fence: Fence | None = None
     """That of the request, once it holds the lock."""
     tasks: int = 0
     """Tasks that have had the lock by this request."""
-    owner: Hold | None = None
+    holds: list[Hold] = field(default_factory=list)
+    """Those of tasks; at most one of a lock to write."""
     waiters: deque[_Waiter] = field(default_factory=deque)
 
 
@@ -76,29 +81,31 @@ class NamedLocks:
         self._node = driver.node
         self._identity = identity
         self._keeps_token = keeps_token
-        self._names: dict[str, _Name] = {}
-        self._requests: dict[int, _Name] = {}
+        self._wanted: dict[tuple[str, Mode], _Wanted] = {}
+        self._requests: dict[int, _Wanted] = {}
         self._ended: str | None = None
 
     # ------------------------------------------------------------------ for the locks
 
     async def acquire(
-        self, name: str, timeout: float | None, on_lost: OnLost | None
+        self, name: str, mode: Mode, timeout: float | None, on_lost: OnLost | None
     ) -> Hold | None:
-        """Wait for a lock; None if `timeout` is 0 or less and it is taken."""
+        """Wait for a lock; None if `timeout` is 0 or less and another request is in its way."""
         task = asyncio.current_task()
         self._check(name, task)
         tries = timeout is not None and timeout <= 0
-        this = self._names.get(name)
+        this = self._wanted.get((name, mode))
         if this is None:
-            this = self._names[name] = _Name(name)
-        elif tries and (this.owner is not None or this.waiters):
+            this = self._wanted[name, mode] = _Wanted(name, mode)
+        elif tries and (this.waiters or (this.holds and not self._may_join(this))):
             return None
         now = self._driver.now
         came: asyncio.Future[Hold | None] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(task, on_lost, tries, now, came)
         this.waiters.append(waiter)
         try:
+            if this.holds and self._may_join(this):
+                self._serve(this)
             self._ask(this)
             async with asyncio.timeout(None if tries else timeout):
                 return await came
@@ -112,15 +119,14 @@ class NamedLocks:
 
     def release(self, hold: Hold) -> None:
         """End a lock that a task has; no effect for one that was lost."""
-        this = self._names.get(hold.fence.name)
-        if this is not None and this.owner is hold:
-            this.owner = None
+        this = self._wanted.get((hold.fence.name, hold.mode))
+        if this is not None and hold in this.holds:
+            this.holds.remove(hold)
             self._go_on(this)
 
     def holder(self, name: str) -> Address | None:
-        """Return who holds a lock, as far as this member knows."""
-        this = self._names.get(name)
-        if this is not None and this.owner is not None:
+        """Return who holds a lock, the first if several read, as far as this member knows."""
+        if any(self._wanted[key].holds for key in self._keys(name)):
             return self._node.address
         return self._node.locks.holder(name)
 
@@ -136,12 +142,12 @@ class NamedLocks:
     @property
     def held(self) -> int:
         """How many locks tasks of this member have."""
-        return sum(this.owner is not None for this in self._names.values())
+        return sum(len(this.holds) for this in self._wanted.values())
 
     @property
     def wanted(self) -> int:
         """How many tasks of this member wait for locks."""
-        return sum(len(this.waiters) for this in self._names.values())
+        return sum(len(this.waiters) for this in self._wanted.values())
 
     # ------------------------------------------------------------------ for the ring
 
@@ -167,9 +173,9 @@ class NamedLocks:
 
     def look(self) -> None:
         """Look whether the member has changed so that a lock can be handed on, or tried no more."""
-        for this in list(self._names.values()):
+        for this in list(self._wanted.values()):
             if this.fence is not None:
-                if this.owner is None:
+                if not this.holds:
                     self._serve(this)
             elif self._node.token_state == "starving" and any(w.tries for w in this.waiters):
                 for waiter in [each for each in this.waiters if each.tries]:
@@ -182,8 +188,8 @@ class NamedLocks:
         if self._ended is not None:
             return
         self._ended = why
-        names = list(self._names.values())
-        self._names.clear()
+        names = list(self._wanted.values())
+        self._wanted.clear()
         self._requests.clear()
         for this in names:
             self._lose(this, why)
@@ -197,8 +203,8 @@ class NamedLocks:
         """Raise for a task that could only wait for itself, and for a member that has left."""
         if self._ended is not None:
             raise NotMember(self._ended)
-        this = self._names.get(name)
-        if this is not None and this.owner is not None and this.owner.task is task:
+        mine = (hold for key in self._keys(name) for hold in self._wanted[key].holds)
+        if any(hold.task is task for hold in mine):
             raise LockMisused(
                 f"this task has lock {name!r} already, and would wait for itself; release it "
                 f"first, or let another task ask for it"
@@ -209,44 +215,57 @@ class NamedLocks:
                 f"ask for the lock before the token"
             )
 
-    def _ask(self, this: _Name) -> None:
+    def _ask(self, this: _Wanted) -> None:
         """Ask the ring for a lock that somebody waits for, unless that has been done."""
         if this.request or not this.waiters:
             return
         tries = this.waiters[0].tries
-        this.request = self._node.want_lock(this.name, "write", self._driver.now, tries=tries)
+        this.request = self._node.want_lock(this.name, this.mode, self._driver.now, tries=tries)
         self._requests[this.request] = this
         self._driver.run_soon()
 
-    def _serve(self, this: _Name) -> None:
-        """Hand a lock that the member has to the first task that waits."""
-        if this.fence is None or this.owner is not None or not self._settled():
+    def _serve(self, this: _Wanted) -> None:
+        """Hand a lock that the member has to the first task that waits; to all, if they read."""
+        if this.fence is None or not self._settled() or (this.holds and this.mode == "write"):
             return
-        while this.waiters:
+        epoch, place, turn = this.fence
+        while this.waiters and not (this.holds and this.mode == "write"):
             waiter = this.waiters.popleft()
             if waiter.came.done():  # it is cancelled
                 continue
-            epoch, place, turn = this.fence
             key = LockKey(epoch.n, epoch.by, place, turn, this.tasks)
             fence = LockFence(this.name, key, self._identity)
             this.tasks += 1
-            this.owner = Hold(waiter.task, fence, waiter.on_lost)
+            hold = Hold(waiter.task, this.mode, fence, waiter.on_lost)
+            this.holds.append(hold)
             self.acquired += 1
             took = self._driver.now - waiter.since
             self.waited += took
             _log.debug("%s has %s after %.3f s", self._node.address, fence, took)
-            waiter.came.set_result(this.owner)
-            return
-        self._go_on(this)
+            waiter.came.set_result(hold)
+        if not this.holds:
+            self._go_on(this)
+
+    def _may_join(self, this: _Wanted) -> bool:
+        """Tell whether one more task may have what others of this member hold: nobody waits."""
+        if this.mode == "write" or this.fence is None or not self._settled():
+            return False
+        wanted = self._wanted.get((this.name, "write"))
+        return not self._node.locks.queue(this.name) and not (wanted and wanted.waiters)
+
+    def _keys(self, name: str) -> list[tuple[str, Mode]]:
+        """Return what this member wants or has of a name."""
+        modes: tuple[Mode, ...] = ("write", "read")
+        return [(name, mode) for mode in modes if (name, mode) in self._wanted]
 
     def _settled(self) -> bool:
         """Whether locks may be handed to tasks at this moment."""
         node, now = self._node, self._driver.now
         return node.view_state == "agreement" and not node.late(now)
 
-    def _go_on(self, this: _Name) -> None:
+    def _go_on(self, this: _Wanted) -> None:
         """Hand a lock on, or give it back; ask for it as long as somebody waits."""
-        if this.owner is not None or self._ended is not None:
+        if this.holds or self._ended is not None:
             return
         if this.fence is not None:
             alone = not self._node.locks.queue(this.name)
@@ -256,7 +275,7 @@ class NamedLocks:
             self._drop(this)
         if not this.waiters:
             self._drop(this)
-            self._names.pop(this.name, None)
+            self._wanted.pop((this.name, this.mode), None)
             return
         try:
             self._ask(this)
@@ -265,9 +284,9 @@ class NamedLocks:
                 waiter = this.waiters.popleft()
                 if not waiter.came.done():
                     waiter.came.set_exception(problem)
-            self._names.pop(this.name, None)
+            self._wanted.pop((this.name, this.mode), None)
 
-    def _drop(self, this: _Name) -> None:
+    def _drop(self, this: _Wanted) -> None:
         """Take the member's request back."""
         request = this.request
         if request:
@@ -275,12 +294,12 @@ class NamedLocks:
             self._node.drop_lock(request, self._driver.now)
             self._driver.run_soon()
 
-    def _forget_request(self, this: _Name) -> None:
+    def _forget_request(self, this: _Wanted) -> None:
         self._requests.pop(this.request, None)
         this.request = 0
         this.fence = None
 
-    def _stop_waiting(self, this: _Name, waiter: _Waiter) -> None:
+    def _stop_waiting(self, this: _Wanted, waiter: _Waiter) -> None:
         """End a wait in vain, and leave no trace of it."""
         came = waiter.came
         if came.done() and not came.cancelled() and came.exception() is None:
@@ -291,23 +310,22 @@ class NamedLocks:
             if not this.waiters:
                 self._go_on(this)
 
-    def _lose(self, this: _Name, why: str) -> None:
-        hold, this.owner = this.owner, None
-        if hold is None:
-            return
-        self.lost += 1
-        hold.fence.lost.set()
-        _log.warning("%s has lost %s: %s", self._node.address, hold.fence, why)
-        if hold.on_lost is not None:
-            try:
-                hold.on_lost(hold.fence)
-            except Exception:  # noqa: BLE001 (the application's defect ends no member)
-                _log.exception("on_lost of lock %r failed; the member goes on", this.name)
+    def _lose(self, this: _Wanted, why: str) -> None:
+        holds, this.holds = this.holds, []
+        for hold in holds:
+            self.lost += 1
+            hold.fence.lost.set()
+            _log.warning("%s has lost %s: %s", self._node.address, hold.fence, why)
+            if hold.on_lost is not None:
+                try:
+                    hold.on_lost(hold.fence)
+                except Exception:  # noqa: BLE001 (the application's defect ends no member)
+                    _log.exception("on_lost of lock %r failed; the member goes on", this.name)
 
-    def _whom(self, this: _Name) -> list[str]:
+    def _whom(self, this: _Wanted) -> list[str]:
         """Return who is in the way of those who wait."""
         name, me = this.name, self._node.address
-        if this.owner is not None:
+        if any(self._wanted[key].holds for key in self._keys(name)):
             return [f"{me} to release {name!r}, which another of its tasks has"]
         holder = self._node.locks.holder(name)
         if holder is None or holder == me:

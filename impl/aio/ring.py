@@ -35,6 +35,7 @@ from raincheck.impl.arguments import (
     optional,
 )
 from raincheck.impl.errors import ConfigError, LockMisused, WaitTimeout
+from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.frames import VERSION
@@ -244,10 +245,29 @@ class Ring(Connected[RingDriver]):
         A member that crashes, leaves or is given up by the others loses its locks. One that is cut
         off cannot know: only a resource that compares fences is safe from a late holder.
         """
+        return self._lock_of(name, "write", timeout, on_lost)
+
+    def read_lock(
+        self,
+        name: str,
+        *,
+        timeout: float | None = None,
+        on_lost: OnLost | None = None,
+    ) -> NamedLock:
+        """Return the lock of that name for readers, who have it together, and no writer with them.
+
+        `lock(name)` is the writer's. All wait in one line: a reader that comes behind a writer
+        waits for it, so writers are served too. The rest is as with `lock`.
+        """
+        return self._lock_of(name, "read", timeout, on_lost)
+
+    def _lock_of(
+        self, name: str, mode: Mode, timeout: float | None, on_lost: OnLost | None
+    ) -> NamedLock:
         check_call("name", name, LOCK_NAME)
         check_call("timeout", timeout, TIMEOUT)
         check_call("on_lost", on_lost, _ON_LOST)
-        return NamedLock(self._named, name, timeout, on_lost)
+        return NamedLock(self._named, name, mode, timeout, on_lost)
 
     # multicast
 

@@ -3,7 +3,7 @@
 A request waits here until the token comes; then it is handed to the core, if the table still fits
 onto a token with it, and the core says what is to be posted. The engine puts that onto the token as
 the first batch of the visit. So a request that is taken back before has never been seen by anybody,
-and one that only tries is handed over only if the name is free: then it is granted at once.
+and one that only tries is handed over only if nothing is in its way: then it is granted at once.
 
 A member that finds itself without a good table holds nothing, and asks again for what it waits for,
 as if it had never asked.
@@ -38,6 +38,10 @@ from .reports import LockGone, LockGranted, LockReport, LockTaken
 
 SLACK: Final = 1024
 """Bytes of the token's mail that are left to posts while nobody has a named lock."""
+
+
+_IN_THE_WAY: Final[dict[Mode, tuple[Mode, ...]]] = {"write": ("write", "read"), "read": ("write",)}
+"""The requests behind which one of a mode has to wait, held or not."""
 
 
 class _Request(NamedTuple):
@@ -78,7 +82,8 @@ class LockDesk:
     def want(self, name: str, mode: Mode, *, tries: bool) -> int:
         """Ask for a lock with the next token; return the request's number.
 
-        `tries`: only if nobody holds it or waits for it then. Raises LocksFull.
+        `tries`: only if it is granted at once then, because no other request is in its way. Raises
+        LocksFull.
         """
         size = size_of(Line(self._core.me, 0, 0, name, mode))
         most = self._config.locks
@@ -194,10 +199,10 @@ class LockDesk:
     def _hand_over(self, room: int) -> None:
         """Hand the core the requests that fit, in their order."""
         core = self._core
-        taken = {line.name for line in core.table}
+        taken = {(line.name, line.mode) for line in core.table}
         free = min(self._config.locks - self._size, room)
         for number, asked in list(self._waiting.items()):
-            if asked.tries and asked.name in taken:
+            if asked.tries and any((asked.name, mode) in taken for mode in _IN_THE_WAY[asked.mode]):
                 del self._waiting[number]
                 self._reports.append(LockTaken(number))
                 continue
@@ -206,7 +211,7 @@ class LockDesk:
                 self._full = True
                 return
             del self._waiting[number]
-            taken.add(asked.name)
+            taken.add((asked.name, asked.mode))
             core.handle(Want(asked.name, asked.mode))
             self._posted[number] = core.requests, asked
 

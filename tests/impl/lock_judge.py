@@ -1,4 +1,4 @@
-"""The judge of named locks: one holder of each name, and fences that grow.
+"""The judge of named locks: one writer of each name or readers, and fences that grow.
 
 A member that is cut off cannot know that the others have given it up. The scenario names such
 members in `apart`: they may hold on, and may be granted what was theirs; nobody else may.
@@ -10,6 +10,8 @@ from collections import defaultdict
 from collections.abc import Hashable
 from typing import Any
 
+from raincheck.impl.locks.events import Mode
+
 
 class LockJudge:
     """Hears who gets which lock, and when it ends."""
@@ -18,22 +20,27 @@ class LockJudge:
         self.apart: set[str] = set()
         self.problems: list[str] = []
         self.granted = 0
-        self._open: dict[str, dict[Hashable, str]] = defaultdict(dict)
-        self._greatest: dict[str, Any] = {}
+        self.together = 0
+        """How often somebody has read beside others."""
+        self._open: dict[str, dict[Hashable, tuple[str, Mode]]] = defaultdict(dict)
+        self._greatest: dict[tuple[str, Mode], Any] = {}
 
-    def got(self, member: str, name: str, fence: Any, hold: Hashable) -> None:
+    def got(self, member: str, name: str, fence: Any, hold: Hashable, mode: Mode = "write") -> None:
         """Hear that a member has a lock, by this hold."""
         self.granted += 1
         late = member in self.apart
-        for other in self._open[name].values():
-            if not late and other not in self.apart:
+        self.together += mode == "read" and bool(self._open[name])
+        for other, its in self._open[name].values():
+            if "write" in (mode, its) and not late and other not in self.apart:
                 self.problems.append(f"{member} gets {name!r} with {fence}, and {other} has it")
-        self._open[name][hold] = member
-        before = self._greatest.get(name)
-        if before is not None and not before < fence and not late:
-            self.problems.append(f"{member} gets {name!r} with {fence} after {before}")
-        if before is None or before < fence:
-            self._greatest[name] = fence
+        self._open[name][hold] = member, mode
+        modes: tuple[Mode, ...] = ("write", "read") if mode == "write" else ("write",)
+        for before in [self._greatest.get((name, each)) for each in modes]:
+            if before is not None and not before < fence and not late:
+                self.problems.append(f"{member} gets {name!r} with {fence} after {before}")
+        mine = self._greatest.get((name, mode))
+        if mine is None or mine < fence:
+            self._greatest[name, mode] = fence
 
     def ended(self, name: str, hold: Hashable) -> None:
         """Hear that it does not have it any more, or knows that it has lost it."""
@@ -42,7 +49,7 @@ class LockJudge:
     def died(self, member: str) -> None:
         """Hear that a member's process has ended."""
         for holds in self._open.values():
-            for hold in [each for each, who in holds.items() if who == member]:
+            for hold in [each for each, (who, _) in holds.items() if who == member]:
                 del holds[hold]
 
     def check(self, least: int = 1) -> None:

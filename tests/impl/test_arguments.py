@@ -373,6 +373,7 @@ RING_CALLS: dict[str, dict[str, Any]] = {
     "close": {"timeout": 1.0},
     "token": {"timeout": 1.0},
     "lock": {"name": "x", "timeout": 1.0, "on_lost": None},
+    "read_lock": {"name": "x", "timeout": 1.0, "on_lost": None},
     "wait_for_members": {"count": 1, "timeout": 1.0},
     "change_key": {"key": None},
     "connecting": {"settings": None},

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 
 from raincheck.impl.locks.core import Repairs
+from raincheck.impl.locks.events import Mode
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.reports import LockGone, LockGranted, LockReport, LockTaken, RingReport
 from raincheck.impl.simulation.ring import Link, RingSimulator
@@ -19,16 +20,19 @@ CONFIG = RingConfig.preset("fast", eating=0.005)
 class Run:
     """Members that want locks, hold them for a while, and are crashed, cut off and restarted."""
 
-    def __init__(self, seed: int, *, loss: float = 0.0, repairs: Repairs | None = None) -> None:
+    def __init__(
+        self, seed: int, *, loss: float = 0.0, repairs: Repairs | None = None, readers: float = 0.0
+    ) -> None:
         self.random = Random(seed)
+        self.readers = readers
         self.judge = LockJudge()
         self.ring = RingSimulator(
             seed, link=Link(loss=loss, duplicate=loss, delay=(0.0005, 0.003)), config=CONFIG
         )
         self.repairs = repairs
         self.lives: dict[str, int] = {}
-        self.wants: dict[tuple[str, int, int], str] = {}
-        """The names of the requests that have not ended, by member, life and number."""
+        self.wants: dict[tuple[str, int, int], tuple[str, Mode]] = {}
+        """The requests that have not ended, by member, life and number."""
         self.served = self.taken = self.lost = 0
         self.ring.on_report = self.hear
         self.ring.found(*"abcde")
@@ -51,7 +55,8 @@ class Run:
         match report:
             case LockGranted(_, fence):
                 self.served += 1
-                self.judge.got(member, self.wants[key], fence, key)
+                name, mode = self.wants[key]
+                self.judge.got(member, name, fence, key, mode)
                 most = 0.1 if self.random.random() < 0.9 else 3.0
                 self.ring.after(self.random.uniform(0.001, most), lambda: self.drop(key))
             case LockTaken():
@@ -59,7 +64,7 @@ class Run:
                 del self.wants[key]
             case LockGone():
                 self.lost += 1
-                self.judge.ended(self.wants.pop(key), key)
+                self.judge.ended(self.wants.pop(key)[0], key)
 
     def act(self, member: str) -> None:
         """Do what a shell does after a call of the application."""
@@ -70,9 +75,10 @@ class Run:
     def want(self) -> None:
         member = self.random.choice(self.ring.up)
         name, tries = self.random.choice("xyz"), self.random.random() < 0.2
-        request = member.node.want_lock(name, "write", self.ring.now, tries=tries)
+        mode: Mode = "read" if self.random.random() < self.readers else "write"
+        request = member.node.want_lock(name, mode, self.ring.now, tries=tries)
         key = (member.name, self.lives[member.name], request)
-        self.wants[key] = name
+        self.wants[key] = name, mode
         if self.random.random() < 0.2:  # it does not wait for ever
             self.ring.after(self.random.uniform(0.0, 0.1), lambda: self.drop(key))
         self.act(member.name)
@@ -80,7 +86,7 @@ class Run:
     def drop(self, key: tuple[str, int, int]) -> None:
         member, life, request = key
         if key in self.wants and self.lives[member] == life and self.ring[member].up:
-            self.judge.ended(self.wants.pop(key), key)
+            self.judge.ended(self.wants.pop(key)[0], key)
             self.ring[member].node.drop_lock(request, self.ring.now)
             self.act(member)
 
@@ -101,7 +107,7 @@ class Run:
     def end(self, member: str) -> None:
         self.ring.crash(member)
         self.judge.died(member)
-        self.wants = {key: name for key, name in self.wants.items() if key[0] != member}
+        self.wants = {key: each for key, each in self.wants.items() if key[0] != member}
 
     def cut(self) -> None:
         """Cut off one or two members for a while: the others go on without them."""
@@ -144,6 +150,17 @@ def test_one_holds_and_fences_grow_and_all_are_served(seed: int) -> None:
     run.settle()
 
     run.judge.check(least=50)
+    assert run.taken
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_readers_hold_together_and_writers_are_served_too(seed: int) -> None:
+    run = Run(seed, loss=0.02 * (seed % 2), readers=0.7)
+    run.go(150)
+    run.settle()
+
+    run.judge.check(least=50)
+    assert run.judge.together > 10
     assert run.taken
 
 
