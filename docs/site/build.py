@@ -28,7 +28,7 @@ FRONT = """<!doctype html><meta http-equiv="refresh" content="0; url=README.html
 """What a server shows of the folder."""
 
 GUIDES = (
-    *("tutorial", "stack", "ring", "messages", "keys", "failure-detection"),
+    *("tutorial", "stack", "ring", "messages", "keys", "failure-detection", "comparing-locks"),
     *("coming-from-jgroups", "coming-from-corosync"),
 )
 CHECKING = (
