@@ -1,7 +1,7 @@
 """Delivery logs that are judged while they are written, ours and other systems'.
 
-What is broken is said as soon as it stands whatever comes (`so_far.py`). The verdict at the end is
-that on the files as they are then, read once more. In between the newest rows are kept, so that
+A broken promise is told as soon as it stands, whatever comes (`so_far.py`). The verdict at the end
+is that on the files as they are then, read once more. In between the newest rows are kept, so that
 the memory is bounded: what lies further apart is compared at the end.
 """
 

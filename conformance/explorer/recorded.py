@@ -1,7 +1,7 @@
 """A recorded run as a document: each event as a step of the model, in an order that may have been.
 
-The files are followed by the checker of traces itself, line by line. What it found is shown at the
-events that it is about.
+The files are followed by the checker of traces itself, line by line. Its findings are shown at the
+events that they are about.
 """
 
 from __future__ import annotations

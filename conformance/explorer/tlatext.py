@@ -1,7 +1,7 @@
 """Definitions and guards in the text of a specification, found without parsing TLA+.
 
 A guard is read off the layout that TLA+ gives a meaning to: the conjuncts of a list stand in one
-column. What has a primed variable, or calls what has one, is no part of the guard.
+column. A conjunct that has a primed variable, or calls what has one, is no part of the guard.
 """
 
 from __future__ import annotations

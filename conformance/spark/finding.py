@@ -1,6 +1,6 @@
 """The lines of events that findings name, looked up by the workers, where the files are.
 
-What comes back is what findings are about: a line for each event that one names.
+A line comes back for each event that a finding names.
 """
 
 from __future__ import annotations

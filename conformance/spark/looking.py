@@ -1,6 +1,6 @@
 """The first look at each file, on the workers: whose it is decides with whom it is checked.
 
-What comes back is one row for each file, whatever its size: whose it is, how large it is, and, of a
+One row comes back for each file, whatever its size: whose it is, how large it is, and, of a
 harness's file, who is gone.
 """
 

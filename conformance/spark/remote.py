@@ -118,8 +118,8 @@ def whole_files(
         return
     most = max((each.size for each in files), default=0) + 1
     settings = {
-        # What a task may have is the smaller of the first and the larger of the second and an
-        # even share; the second is also added to the size of each file that a task has.
+        # A task may have the smaller of the first and the larger of the second and an even
+        # share; the second is also added to the size of each file that a task has.
         "spark.sql.files.maxPartitionBytes": most if alone else most * _ROOM,
         "spark.sql.files.openCostInBytes": most,
     }
