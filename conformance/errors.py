@@ -7,3 +7,9 @@ class UsageError(Exception):
 
 class Inconclusive(Exception):
     """Nothing can be said, for example since records are missing: exit code 2."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error of somebody else's says first, to be part of a sentence."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

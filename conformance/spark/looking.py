@@ -7,6 +7,7 @@ harness's file, who is gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -139,7 +140,7 @@ def _looked_into(name: str, found: Iterator[Chunk]) -> Seen:
     kept: list[tuple[int, bytes]] = []
 
     def blocks(report: Report) -> Blocks:
-        for each in blocks_of(name, _with(first, found), report):
+        for each in blocks_of(name, chain([first], found), report):
             kept.append(each)
             yield each
 
@@ -150,11 +151,6 @@ def _looked_into(name: str, found: Iterator[Chunk]) -> Seen:
         head, newline, _ = block.partition(b"\n")
         feed.take(line, head + newline)
     return _of(look, name, first.size, usable=feed.follower is not None)
-
-
-def _with(first: Chunk, rest: Iterator[Chunk]) -> Iterator[Chunk]:
-    yield first
-    yield from rest
 
 
 def _unheard(_: Problem) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -55,6 +55,7 @@ from .looking import Seen, look_at, look_into, parallelism, tasks_for
 from .packing import packed, unpacked
 from .recount import compared as both_evaluations
 from .remote import Chunk, blocks_of, by_file, chunks, lines_of, listed, whole_files
+from .settings import set_to
 from .shipping import at_workers, function
 
 if TYPE_CHECKING:
@@ -251,8 +252,7 @@ def line_pieces(work: Work, name: str, found: Iterable[Chunk]) -> Iterator[Piece
         yield (read.run, read.protocol, "", 0, "problem", said)
 
 
-@contextmanager
-def _one_plan(session: SparkSession, partitions: int) -> Iterator[None]:
+def _one_plan(session: SparkSession, partitions: int) -> AbstractContextManager[None]:
     """Without adaptive planning, which runs each stage as a job of its own.
 
     What is handed on meets in so many partitions, if the user has not said in how many: 200, as
@@ -261,14 +261,7 @@ def _one_plan(session: SparkSession, partitions: int) -> Iterator[None]:
     settings = {"spark.sql.adaptive.enabled": "false"}
     if session.conf.get(SHUFFLES) == UNSAID:
         settings[SHUFFLES] = str(partitions)
-    before = {name: session.conf.get(name) for name in settings}
-    try:
-        for name, value in settings.items():
-            session.conf.set(name, value)
-        yield
-    finally:
-        for name, said in before.items():
-            session.conf.set(name, str(said))
+    return set_to(session, settings)
 
 
 def partitions_for(cores: int, size: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,12 +18,12 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import UsageError, first_line
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.inputs import Uri
 from raincheck.conformance.trace.tracefile import CHUNK, MAX_LINE, Blocks, Splitter
 
-from .settings import connects
+from .settings import connects, set_to
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ def listed(
         try:
             inside = {file for file in _files(session, each) if _fits(file, each, suffixes)}
         except Exception as error:
-            raise UsageError(f"{each} cannot be read by Spark: {_sentence(error)}") from error
+            raise UsageError(f"{each} cannot be read by Spark: {first_line(error)}") from error
         if not inside:
             raise UsageError(f"{each} holds no {kind} ({', '.join(suffixes)}): name another place")
         found |= inside
@@ -103,34 +103,20 @@ def unread(file: Listed) -> Problem:
     return Problem(file.name, 1, reason)
 
 
-def _sentence(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
-@contextmanager
 def whole_files(
     session: SparkSession, files: Collection[Listed], *, alone: bool = False
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Let no file be split in the block, and if `alone` give each a task of its own."""
     if not files:
-        yield
-        return
-    most = max((each.size for each in files), default=0) + 1
+        return nullcontext()
+    most = max(each.size for each in files) + 1
     settings = {
         # A task may have the smaller of the first and the larger of the second and an even
         # share; the second is also added to the size of each file that a task has.
-        "spark.sql.files.maxPartitionBytes": most if alone else most * _ROOM,
-        "spark.sql.files.openCostInBytes": most,
+        "spark.sql.files.maxPartitionBytes": str(most if alone else most * _ROOM),
+        "spark.sql.files.openCostInBytes": str(most),
     }
-    before = {name: session.conf.get(name) for name in settings}
-    try:
-        for name, value in settings.items():
-            session.conf.set(name, str(value))
-        yield
-    finally:
-        for name, said in before.items():
-            session.conf.set(name, str(said))
+    return set_to(session, settings)
 
 
 def sizes_apart(files: Iterable[Listed]) -> Iterator[tuple[bool, list[Listed]]]:
@@ -238,5 +224,5 @@ def copied(session: SparkSession, folder: Path, target: str) -> None:
             system.copyFromLocalFile(False, True, hadoop.Path(file.absolute().as_uri()), goal)
     except Exception as error:
         raise UsageError(
-            f"The evidence cannot be copied to {target}: {_sentence(error)}"
+            f"The evidence cannot be copied to {target}: {first_line(error)}"
         ) from error

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import UsageError, first_line
 from raincheck.conformance.tools.java import spark_java_home
 
 from .settings import REMOTE, environment, master_of, ours
@@ -72,7 +72,7 @@ def spark_session(
         except Exception as error:
             raise UsageError(
                 f"Spark did not start with master {(master or 'of its configuration')!r} "
-                f"({_said(error)}): see raincheck doctor, or use --engine local."
+                f"({first_line(error)}): see raincheck doctor, or use --engine local."
             ) from error
         session.sparkContext.setLogLevel(session.conf.get("spark.log.level", "ERROR") or "ERROR")
         yield session
@@ -99,17 +99,13 @@ def _connected(remote: str, conf: Mapping[str, str]) -> Iterator["SparkSession"]
             ) from error
         except Exception as error:
             raise UsageError(
-                f"There is no Spark Connect server at {remote!r} ({_said(error)}): start one, or "
-                "use --master."
+                f"There is no Spark Connect server at {remote!r} ({first_line(error)}): start "
+                "one, or use --master."
             ) from error
         try:
             yield session
         finally:
             session.stop()
-
-
-def _said(error: Exception) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 @contextmanager

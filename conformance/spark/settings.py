@@ -10,11 +10,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from raincheck.conformance.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 EMBEDDED: Final = "local[*]"
 BRIEF: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -77,6 +81,19 @@ def embedded(master: str | None) -> bool:
 def connects(session: object) -> bool:
     """Return whether the session is one of Spark Connect, which has no JVM here."""
     return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+@contextmanager
+def set_to(session: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    """Let the session have these settings in the block, and those of before behind it."""
+    before = {name: session.conf.get(name) for name in settings}
+    try:
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        yield
+    finally:
+        for name, said in before.items():
+            session.conf.set(name, str(said))
 
 
 def ours(master: str | None, partitions: int | None, *, brief: bool) -> dict[str, str]:

@@ -7,16 +7,15 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import UsageError, first_line
+from raincheck.conformance.spark.settings import EMBEDDED, MASTER, parsed
 from raincheck.conformance.trace.inputs import Uri
 from raincheck.conformance.ui import Ui
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-EMBEDDED: Final = "local[*]"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,10 +77,9 @@ def only_paths(places: Iterable[Path | Uri], reader: str) -> list[Path]:
 def session_of(args: argparse.Namespace, ui: Ui, brief: bool) -> Iterator[SparkSession]:
     """A session as the arguments want it; raise UsageError if it cannot be had."""
     from raincheck.conformance.spark.session import spark_session
-    from raincheck.conformance.spark.settings import parsed
 
     conf = parsed(args.conf)
-    where = args.remote or args.master or conf.get("spark.master")
+    where = args.remote or args.master or conf.get(MASTER)
     ui.say(f"starting Spark{f' at {where}' if where else ''}")
     with (
         _told(),
@@ -112,5 +110,6 @@ def _told() -> Iterator[None]:
             ) from error
         if re.search(r"^Traceback ", text, re.MULTILINE):
             raise
-        reason = (text.strip().splitlines() or [type(error).__name__])[0]
-        raise UsageError(f"Spark's job failed ({reason}): see its log, and try again.") from error
+        raise UsageError(
+            f"Spark's job failed ({first_line(error)}): see its log, and try again."
+        ) from error
