@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import threading
 import webbrowser
 from collections.abc import Callable
@@ -36,9 +35,8 @@ def are_traces(names: list[str]) -> bool:
     return all(Path(name).is_dir() or Path(name).suffix in SUFFIXES for name in names)
 
 
-def explore_traces(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Open the page on a recorded run."""
-    again = reproduce(args)
+def explore_traces(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
+    """Open the page on a recorded run; `again` is the command that does it once more."""
     if args.dry_run:
         ui.announce(f"would follow the traces in {', '.join(args.names)} and open the page")
         return Outcome("explain", (), again)
@@ -50,9 +48,13 @@ def explore_traces(args: argparse.Namespace, ui: Ui) -> Outcome:
     return _opened(args, ui, document, ask, result, again)
 
 
-def explore_case(args: argparse.Namespace, ui: Ui, case: Case, answer: AskTlc) -> Outcome:
-    """Open the page on a case; TLC is asked by `answer` if a counterexample is to be expected."""
-    again = reproduce(args)
+def explore_case(
+    args: argparse.Namespace, ui: Ui, case: Case, answer: AskTlc, again: str
+) -> Outcome:
+    """Open the page on a case; TLC is asked by `answer` if a counterexample is to be expected.
+
+    `again` is the command that does it once more.
+    """
     if args.dry_run:
         asks = (
             "walk through its model" if nothing_to_ask(case) else "ask TLC, as raincheck check -n"
@@ -75,17 +77,6 @@ def explore_case(args: argparse.Namespace, ui: Ui, case: Case, answer: AskTlc) -
         verdict, detail = (found.violated or INCONCLUSIVE) if found.trace else HOLDS, ""
     result = Result(case.name, case.protocol, verdict, case.expected, figures, detail)
     return _opened(args, ui, document, ask, result, again)
-
-
-def reproduce(args: argparse.Namespace) -> str:
-    """Return the command that opens the same page."""
-    words = ["raincheck", "explain", *args.names]
-    words += ["--serve"] if args.serve else []
-    words += ["--page", str(args.page)] if args.page else []
-    words += ["--only", args.only] if args.only else []
-    words += ["--tier", args.tier] if args.tier != "quick" else []
-    words += ["--catalog", str(args.catalog)] if args.catalog else []
-    return shlex.join([*words, "--seed", str(args.seed)])
 
 
 def _opened(

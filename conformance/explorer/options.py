@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def words_of(args: argparse.Namespace) -> list[str]:
+    """Return the words that open the same page; none if none is wanted."""
+    words = ["--serve"] if args.serve else []
+    words += ["--page", str(args.page)] if args.page else []
+    return words + (["--only", args.only] if args.only else [])
+
+
 def wants_page(args: argparse.Namespace) -> bool:
     """Tell whether a page is wanted; raise UsageError for options that would do nothing."""
     if args.port is not None and not args.serve:

@@ -29,6 +29,7 @@ _WORD_END: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _MOST: Final = 3
 """The most places of one action in one face."""
 
+ALONE: Final = "There is no implementation of this specification by itself."
 ENVIRONMENT: Final = "A step of the environment: no core handles it."
 
 
@@ -205,7 +206,7 @@ def _texts(code: CodeType) -> set[str]:
 def lack_of_code(action: str, binding: Binding | None) -> str:
     """Return why no core handles the action; "" if one has to."""
     if binding is None:
-        return "There is no implementation of this specification by itself."
+        return ALONE
     if action in binding.unhandled:
         return ENVIRONMENT
     if isinstance(binding.events.get(action), type):

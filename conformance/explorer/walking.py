@@ -7,7 +7,6 @@ cores too, which go the whole way from the initial state, and compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.replay.cores import Cores, Problem
 from raincheck.conformance.replay.replayable import cannot_be_made
 from raincheck.conformance.verbs.mirror import machine_of
+from raincheck.model.machine.composed import Composed
 from raincheck.model.machine.composed import Move as Taken
 from raincheck.model.machine.explore import explore
 from raincheck.model.machine.machine import Value
@@ -26,7 +26,7 @@ from raincheck.model.machine.values import identical
 from .around import around
 from .document import CODE, MODEL, Move, State
 from .faces import Faces, call_of, changed, variables_of
-from .places import ENVIRONMENT, Sources, lack_of_code
+from .places import ALONE, ENVIRONMENT, Sources, lack_of_code
 from .tlatext import definitions
 from .watching import Seen, watching
 
@@ -80,7 +80,7 @@ class Walk:
 
     def _lacking(self) -> str:
         if self.binding is None:
-            return "There is no implementation of this specification by itself."
+            return ALONE
         if not hasattr(self.system, "moves"):
             return "The model does not say which node handles what."
         other = cannot_be_made(self.binding, self.system.rules)
@@ -162,7 +162,8 @@ class Walk:
     def state(self, number: int) -> State:
         """Return all that the page shows of a state."""
         with watching(self._folder(MODEL)) as seen:
-            vars(self.system).pop("_before", None)  # or known answers would not be asked again
+            if isinstance(self.system, Composed):
+                self.system.forget()  # or known answers would not be asked for again
             for _ in taken(self.system, self.states[number]):
                 pass
         variables = self.system.variables(self.states[number])
@@ -261,11 +262,11 @@ def taken(system: Any, state: Any) -> Iterator[Taken[Any]]:
 
 
 def any_core(binding: Binding, system: Any) -> Any:
-    """Return a core of the implemented rules, which knows its handlers; None if there is none."""
-    with suppress(Exception):
-        state = next(iter(system.initial()))
-        return binding.make_core(binding.rules(), system.local(state, system.nodes[0]))
-    return None
+    """Return a core of the implemented rules, which knows its handlers; None without a node."""
+    state, nodes = next(iter(system.initial()), None), getattr(system, "nodes", ())
+    if state is None or not nodes:
+        return None
+    return binding.make_core(binding.rules(), system.local(state, nodes[0]))
 
 
 def _binding(protocol: str) -> Binding | None:

@@ -16,7 +16,7 @@ from raincheck.conformance.cases.tables import HOLDS, TIERS, Case, load_cases, s
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.explorer.options import add_arguments as add_explorer
-from raincheck.conformance.explorer.options import wants_page
+from raincheck.conformance.explorer.options import wants_page, words_of
 from raincheck.conformance.figures.explain import PROTOCOL as RING
 from raincheck.conformance.figures.explain import add_arguments as add_figure
 from raincheck.conformance.figures.explain import explain_figure
@@ -63,9 +63,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         if args.names != [RING]:
             raise UsageError(f"--figure is for {RING}: raincheck explain {RING} --figure 12.")
         return explain_figure(args, ui)
-    if wants_page(args):
-        return _on_a_page(args, ui)
     again = _reproduce(args)
+    if wants_page(args):
+        return _on_a_page(args, ui, again)
     kept = Path(args.names[0]) if args.names[0].endswith(".json") else None
     cases = cases_of(args) if kept is None else ()
     if args.dry_run:
@@ -82,22 +82,22 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     return outcome
 
 
-def _on_a_page(args: argparse.Namespace, ui: Ui) -> Outcome:
+def _on_a_page(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     # The page needs what `conform` needs as well, and the other ways to explain do not.
     from raincheck.conformance.explorer.opening import are_traces, explore_case, explore_traces
 
     if are_traces(args.names):
-        return explore_traces(args, ui)
+        return explore_traces(args, ui, again)
     if args.names[0].endswith(".json"):
         ((case, found),) = _read(Path(args.names[0]), args)
-        return explore_case(args, ui, case, lambda _case: found)
+        return explore_case(args, ui, case, lambda _case: found, again)
     cases = cases_of(args)
     if len(cases) != 1:
         names = ", ".join(case.name for case in cases[:5])
         raise UsageError(
             f"A page is of one case, and there are {len(cases)} ({names} …): name one."
         )
-    return explore_case(args, ui, cases[0], lambda case: _asked([case], args)[0][1])
+    return explore_case(args, ui, cases[0], lambda case: _asked([case], args)[0][1], again)
 
 
 def _explained(
@@ -120,7 +120,7 @@ def _explained(
 
 
 def _reproduce(args: argparse.Namespace) -> str:
-    words = ["raincheck", "explain", *args.names]
+    words = ["raincheck", "explain", *args.names, *words_of(args)]
     words += ["--tier", args.tier] if args.tier != "quick" else []
     words += ["--catalog", str(args.catalog)] if args.catalog else []
     return shlex.join([*words, "--seed", str(args.seed)])

@@ -143,6 +143,10 @@ class Composed(ABC, Generic[S, L]):
             given = (node, *event) if args is None else args
             yield Move(kind.__name__, given, target, node, event, accepted.outputs)
 
+    def forget(self) -> None:
+        """Ask the handlers again for what they have answered before."""
+        self._before = _Answers(None, None, {})
+
     def _newly_answered(self, local: L, event: Any) -> Accepted[L, Any] | None:
         action = type(event).__name__
         answer = self.handlers[action](self.rules, local, event)
