@@ -58,7 +58,7 @@ class LiveLogs:
         self._format = log_format
         self._importer = None if log_format == DELIVERIES else importer_of(log_format)
         judged(answer(()), [], self._names, complete=False)
-        self.rows = 0
+        self.events = 0
         """How many rows were read."""
         self.looked_at = -LOOK
         """When it was looked last for files that have come."""
@@ -74,11 +74,6 @@ class LiveLogs:
         self._at_the_end: frozenset[str] = frozenset()
         """The properties of which this log says too little before its end."""
         self._remarks: list[str] = []
-
-    @property
-    def events(self) -> int:
-        """How many rows were read."""
-        return self.rows
 
     @property
     def files(self) -> int:
@@ -167,7 +162,7 @@ class LiveLogs:
         return lambda path, opens: read_imported(path, importer, self._problems.append, note, opens)
 
     def _take(self, row: Row, path: Path) -> None:
-        self.rows += 1
+        self.events += 1
         who = row.member
         if row.event in _LIFE:
             self._check_place(row, path)

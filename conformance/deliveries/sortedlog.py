@@ -64,14 +64,13 @@ class SortedLog:
         self.states = sorted({self._state(row) for row in taken})
         self.contents, self.unknown = self._contents()
         """The contents of each state, by message the view of its delivery; why some are unknown."""
-        self.firm = {member: self._firm(member) for member in self.members}
-        """Each member's deliveries, for a crashed one without those in its last view."""
-        self.firm_first = self._first(self.firm)
+        self.as_if_killed(())
 
     def as_if_killed(self, members: Iterable[str]) -> None:
-        """Take these members as killed, so that their last views do not count."""
+        """Take these members as killed too, so that their last views do not count."""
         self.crashed |= {*members}
         self.firm = {member: self._firm(member) for member in self.members}
+        """Each member's deliveries, for a killed one without those in its last view."""
         self.firm_first = self._first(self.firm)
 
     def _number(self, installed: list[Row]) -> Numbered:
