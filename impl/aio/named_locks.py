@@ -97,14 +97,15 @@ class NamedLocks:
         this = self._wanted.get((name, mode))
         if this is None:
             this = self._wanted[name, mode] = _Wanted(name, mode)
-        elif tries and (this.waiters or (this.holds and not self._may_join(this))):
+        joins = bool(this.holds) and self._may_join(this)
+        if tries and (this.waiters or (this.holds and not joins)):
             return None
         now = self._driver.now
         came: asyncio.Future[Hold | None] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(task, on_lost, tries, now, came)
         this.waiters.append(waiter)
         try:
-            if this.holds and self._may_join(this):
+            if joins:
                 self._serve(this)
             self._ask(this)
             async with asyncio.timeout(None if tries else timeout):
@@ -226,7 +227,7 @@ class NamedLocks:
 
     def _serve(self, this: _Wanted) -> None:
         """Hand a lock that the member has to the first task that waits; to all, if they read."""
-        if this.fence is None or not self._settled() or (this.holds and this.mode == "write"):
+        if this.fence is None or not self._settled():
             return
         epoch, place, turn = this.fence
         while this.waiters and not (this.holds and this.mode == "write"):
