@@ -62,7 +62,7 @@ def test_links_to_folders_become_words(site: ModuleType, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+def test_the_site_is_built_and_a_dead_link_stops_it(tmp_path: Path) -> None:
     pytest.importorskip("sphinx", reason="make site installs Sphinx")
     command = [sys.executable, str(ROOT / "docs/site/build.py"), "--no-pictures"]
 
@@ -71,3 +71,12 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "Channel.send" in (tmp_path / "html" / "api.html").read_text()
     assert (tmp_path / "html" / "index.html").exists()
+
+    source = tmp_path / "source"
+    with (source / "docs" / "tutorial.md").open("a") as page:
+        page.write("\n[nowhere](no-such-page.md)\n")
+    sphinx = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    words = ["-c", str(ROOT / "docs/site"), str(source), str(tmp_path / "again")]
+    again = subprocess.run([*sphinx, *words], capture_output=True, text=True)
+    assert again.returncode != 0
+    assert "no-such-page.md" in again.stderr

@@ -8,7 +8,9 @@ import pytest
 
 from raincheck.impl.locks.core import Repairs
 from raincheck.impl.locks.events import Mode
+from raincheck.impl.messages import Address
 from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.lock_desk import LockDesk
 from raincheck.impl.ring.reports import LockGone, LockGranted, LockReport, LockTaken, RingReport
 from raincheck.impl.simulation.ring import Link, RingSimulator
 
@@ -162,6 +164,27 @@ def test_readers_hold_together_and_writers_are_served_too(seed: int) -> None:
     run.judge.check(least=50)
     assert run.judge.together > 10
     assert run.taken
+
+
+def test_a_member_says_with_each_departure_how_far_it_has_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Without it two members get one lock (LCK-F12)."""
+    said: list[tuple[int, int]] = []
+
+    def depart(
+        self: LockDesk, place: int, members: frozenset[Address], read: int, room: int
+    ) -> bytes | None:
+        cores = [each.node.core for each in run.ring.up if each.node.locks is self]
+        said.extend((read, core.last_ordinal) for core in cores)
+        return real(self, place, members, read, room)
+
+    real, run = LockDesk.depart, Run(1)
+    monkeypatch.setattr(LockDesk, "depart", depart)
+    run.go(50)
+
+    assert len({read for read, _ in said}) > 50
+    assert all(read == last for read, last in said)
 
 
 def test_a_rule_that_is_taken_back_is_noticed_by_the_judge() -> None:
