@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,7 +20,6 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,6 +37,7 @@ from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.tracefile import trace_files
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "cluster"))
+from processors import processor_of_all
 from standalone import WORKERS, standalone
 
 if TYPE_CHECKING:
@@ -95,22 +94,6 @@ def on_cluster(session: SparkSession, place: Path | Uri) -> Measured:
     started, processor = time.perf_counter(), processor_of_all()
     count = sure(pipeline.check_paths(session, [place]))
     return Measured(count, time.perf_counter() - started, processor_of_all() - processor)
-
-
-def processor_of_all() -> float:
-    """Processor seconds of this process and of all that it started, running or ended."""
-    stats = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            text = path.read_text()
-            fields = text[text.rindex(")") + 2 :].split()
-            stats.append((int(path.parent.name), int(fields[1]), sum(map(int, fields[11:15]))))
-    mine, before = {os.getpid()}, 0
-    while len(mine) > before:  # daemons, executors, their Python
-        before = len(mine)
-        mine |= {process for process, parent, _ in stats if parent in mine}
-    found = sum(ticks for process, _, ticks in stats if process in mine)
-    return found / os.sysconf("SC_CLK_TCK")
 
 
 def peak_of_python() -> float:

@@ -11,17 +11,16 @@ start-up apart). Every check must end in `conforms`: a fast wrong answer is an e
 """
 
 import argparse
-import os
 import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from processors import processor_of_all
 
 from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.judged import RunVerdict
@@ -97,21 +96,6 @@ def tlc(folder: Path, events: int) -> None:
         f"tlc     {count:>9} events  {count / by_tlc:>9.0f} events/s (start-up included)  "
         f"local {count / by_us:.0f} events/s: {by_tlc / by_us:.0f} x"
     )
-
-
-def processor_of_all() -> float:
-    """Processor seconds of this process and of all that it started, running or ended."""
-    mine = {os.getpid()}
-    stats = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            text = path.read_text()
-            fields = text[text.rindex(")") + 2 :].split()
-            stats.append((int(path.parent.name), int(fields[1]), sum(map(int, fields[11:15]))))
-    for _ in range(4):  # JVM, its daemon, the workers
-        mine |= {process for process, parent, _ in stats if parent in mine}
-    found = sum(ticks for process, _, ticks in stats if process in mine)
-    return found / os.sysconf("SC_CLK_TCK")
 
 
 def spark(folder: Path, events: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +18,9 @@ from raincheck.conformance.protocols.record import LINKS, Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace.generator import record_walk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 TOY = Path(__file__).parent / "toys" / "handover"
 PLACES = {
@@ -152,3 +155,15 @@ def forget_a_change() -> Callable[[Path], tuple[str, int]]:
         return record["node"], record["index"]
 
     return forget_a_change
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator["SparkSession"]:
+    """One small session for all tests; interpreted queries, since compiling each takes longer."""
+    from raincheck.conformance.spark.session import spark_session
+
+    with spark_session("local[2]", partitions=1, brief=True) as made:
+        made.conf.set("spark.sql.codegen.wholeStage", "false")
+        made.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        made.conf.set("spark.sql.adaptive.enabled", "false")
+        yield made

@@ -3,7 +3,7 @@
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,18 +43,6 @@ pytestmark = [pytest.mark.filterwarnings("default")]
 spark = pytest.mark.java
 TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
 FOREIGN = Path(__file__).parent / "foreign"
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator["SparkSession"]:
-    """One small session for all tests; interpreted queries, since compiling each takes longer."""
-    from raincheck.conformance.spark.session import spark_session
-
-    with spark_session("local[2]", partitions=1, brief=True) as made:
-        made.conf.set("spark.sql.codegen.wholeStage", "false")
-        made.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        made.conf.set("spark.sql.adaptive.enabled", "false")
-        yield made
 
 
 @spark

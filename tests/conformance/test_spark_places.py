@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,17 +32,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.filterwarnings("default")]
 TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "two_phase_commit"
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator["SparkSession"]:
-    from raincheck.conformance.spark.session import spark_session
-
-    with spark_session("local[2]", partitions=1, brief=True) as made:
-        made.conf.set("spark.sql.codegen.wholeStage", "false")
-        made.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        made.conf.set("spark.sql.adaptive.enabled", "false")
-        yield made
 
 
 @pytest.fixture
