@@ -91,6 +91,7 @@ class RingEngine:
         self.manager.peers.only(self._known())
         self.manager.door.secret = codec.secret
         self.manager.counters = self.counters
+        self.manager.can_spare = self._can_spare
         self._founders = tuple([address for address, _ in founders])
         self.locks = self._open_desk(founds=bool(founders) and state is None)
         self._posts: list[Post] = []  # on the token that is taken
@@ -462,6 +463,12 @@ class RingEngine:
     def _failed(self, member: Address) -> bool:
         return self.manager.peers.has_failed(member)
 
+    def _can_spare(self, member: Address) -> bool:
+        """Whether those on the list that are there are a majority without this member."""
+        nodelist = self.core.last_token.nodelist
+        there = [each for each in nodelist if each != member and not self._failed(each)]
+        return 2 * len(there) > len(nodelist)
+
     def _say_hello(self) -> None:
         if self.named is not None:
             self.contacts = tuple(self.named())
@@ -473,6 +480,5 @@ class RingEngine:
     def _stop(self, reason: str) -> None:
         self._stopped = True
         self._due = self._hello_due = NEVER
-        self.manager.closed = True
-        self.manager.answers_hello = False
+        self.manager.close()
         self._reports.append(Left(reason))

@@ -10,7 +10,8 @@ The prefix is big endian; `crc` is the CRC-32 of all other bytes (under a key, w
 0), `ring` that of the ring's name,
 and `number` counts the messages from `source` to `to`. An ACK has the highest number that arrived
 and a mask of the 63 up to it. The mask of HELLO and HERE is a question, that of a MESSAGE a proof
-or a cookie (`door.py`); that of REFUSED, the reason. Magic and version stand there in each version.
+or a cookie (`door.py`); that of REFUSED, the reason. The number of CLOSED is that of the last
+message to the receiver. Magic and version stand there in each version.
 Law of this file: `read` returns a frame that obeys its type or raises WireError with the reason.
 """
 
@@ -29,7 +30,7 @@ from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .door import SECRET
 
-VERSION = 5
+VERSION = 6
 MAGIC = b"RN"
 WINDOW = 63
 """The number of message numbers of one sender that are remembered to detect duplicates."""
@@ -47,9 +48,9 @@ REASONS = (
 )
 """Why a frame cannot be read."""
 
-MESSAGE, ACK, GONE, HELLO, HERE, REFUSED, WANTED = range(1, 8)
+MESSAGE, ACK, GONE, HELLO, HERE, REFUSED, WANTED, CLOSED = range(1, 9)
 """Kinds: a message; what has arrived; "that life of mine is over"; "are you a member?"; "I am";
-"you may not join"; "I want the token"."""
+"you may not join"; "I want the token"; "I take no more messages"."""
 NOT_ADMITTED, NAME_TAKEN = 1, 2
 """Reasons of REFUSED; with `NAME_TAKEN` the number is the incarnation that has the name."""
 _COOKIE = struct.Struct(">Q")
@@ -150,7 +151,7 @@ class Frames:
         if stop > size:
             raise WireError("malformed", f"an envelope of {envelope} bytes in {size}")
         source, to = self._envelope(datagram[PREFIX.size : stop])
-        if not MESSAGE <= kind <= WANTED:
+        if not MESSAGE <= kind <= CLOSED:
             raise WireError("malformed", f"kind {kind}")
         if (to is None) != (kind in (HELLO, HERE)):
             raise WireError("malformed", f"kind {kind} to {to}")

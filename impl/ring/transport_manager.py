@@ -29,6 +29,7 @@ from .config import RingConfig
 from .door import Admit, Door
 from .frames import (
     ACK,
+    CLOSED,
     GONE,
     HELLO,
     MESSAGE,
@@ -91,6 +92,8 @@ class TransportManager(Generic[M, B]):
         """Whether a guest may become a member."""
         self.epoch = 0
         """The epoch of the last token that was here, which HERE carries."""
+        self.can_spare: Callable[[Address], bool] = lambda _member: True
+        """Tells whether the others can go on without a member; else its return is waited for."""
         self.closed = False
         """Whether new messages are refused; duplicates of earlier ones are still acknowledged."""
         self.door = door or Door(None)
@@ -131,6 +134,8 @@ class TransportManager(Generic[M, B]):
         shown = self.door.proof or peer.cookie
         frame = self._frames.make(MESSAGE, self.me, to, peer.sent, shown, body)
         give_up = self.config.give_up_again if peer.failed else self.config.give_up
+        if peer.closed:  # unless it is back by then
+            give_up = self.config.retransmit_after
         peer.under_way[peer.sent] = Sent(message, frame, now, give_up)
         self._busy[to.node] = peer
         peer.timer.start_if_idle(now)
@@ -149,6 +154,16 @@ class TransportManager(Generic[M, B]):
         if peer is not None and peer.address == to:
             self.counters["told_wanted"] += 1
             self._transmit(self._frames.make(WANTED, self.me, to), peer)
+
+    def close(self) -> None:
+        """Take no more messages, and tell the members, so that they need not find out by waiting;
+        nobody acknowledges it.
+        """
+        self.closed = True
+        self.answers_hello = False
+        for peer in self.peers.by_name.values():
+            if not peer.guest:
+                self._transmit(self._frames.make(CLOSED, self.me, peer.address, peer.sent), peer)
 
     def _transmit(self, frame: bytes, peer: Peer[M]) -> None:
         if peer.endpoint is None:
@@ -190,7 +205,7 @@ class TransportManager(Generic[M, B]):
             self._answer(frame, endpoint, now)
 
     def _answer(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
-        """Handle ACK, GONE, REFUSED or WANTED: of a peer, from where it is."""
+        """Handle ACK, GONE, REFUSED, WANTED or CLOSED: of a peer, from where it is."""
         sender, kind = frame.source, frame.kind
         peer = self.peers.by_name.get(sender.node)
         if peer is None or peer.endpoint != endpoint:
@@ -203,6 +218,8 @@ class TransportManager(Generic[M, B]):
             self.counters["stale"] += 1  # of an old life
         elif kind == GONE and frame.number > self.me.incarnation and not peer.guest:
             self._notices.append(Replaced(Address(self.me.node, frame.number)))
+        elif kind == CLOSED:
+            self._closed(peer, frame.number, now)
         else:
             self.peers.heard(peer, endpoint, now)
             if kind == ACK:
@@ -216,6 +233,24 @@ class TransportManager(Generic[M, B]):
             elif kind == WANTED and not peer.guest:
                 self.counters["heard_wanted"] += 1
                 self._notices.append(Wants(sender))
+
+    def _closed(self, peer: Peer[M], sent: int, now: float) -> None:
+        """Handle CLOSED of a peer that had sent so many messages: what is sent to it fails soon.
+
+        An old one, of before the peer came back, is known by what the peer has sent since. If it
+        has sent nothing, a failure may be reported wrongly, as after any time-out.
+        """
+        if peer.guest or peer.highest > sent:
+            self.counters["stale"] += 1
+        elif self.can_spare(peer.address):
+            self.counters["heard_closed"] += 1
+            peer.closed = peer.failed = True
+            # Not at once: what is on its way now would be taken by a process that is back at once.
+            soon = now + self.config.retransmit_after
+            for each in peer.under_way.values():
+                each.give_up = min(each.give_up, soon)
+            if peer.under_way:
+                peer.timer.due = soon
 
     def _greeted(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         """Handle HELLO or HERE, also of another process with this member's name."""
@@ -372,7 +407,7 @@ class TransportManager(Generic[M, B]):
             if peer.timer.due > now:
                 continue
             for number, sent in list(peer.under_way.items()):
-                if now >= sent.give_up and sent.tries >= _TRIES:
+                if now >= sent.give_up and (peer.closed or sent.tries >= _TRIES):
                     self._give_up(peer, number)
                     peer.failed = True
                 else:

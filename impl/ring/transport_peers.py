@@ -103,6 +103,7 @@ class Peer(Generic[M]):
     __slots__ = (
         "address",
         "asked",
+        "closed",
         "cookie",
         "endpoint",
         "failed",
@@ -122,6 +123,7 @@ class Peer(Generic[M]):
         self.sent = 0  # the number of the last message to it
         self.under_way: dict[int, Sent[M]] = {}
         self.failed = False  # a message was given up, and the peer not heard since
+        self.closed = False  # it has said that it takes no more messages, and not been heard since
         self.guest = False  # it has asked to join, and is on no list that is known
         self.cookie = 0  # what it gave to show it from where it is sent to
         self.heard = float("-inf")  # when the last datagram of it came
@@ -239,7 +241,7 @@ class Peers(Generic[M]):
 
     def heard(self, peer: Peer[M], endpoint: Endpoint, now: float) -> None:
         """Note a datagram of the peer from that endpoint."""
-        peer.failed = False
+        peer.failed = peer.closed = False
         peer.heard = now
         self.place(peer, endpoint)
         node = peer.address.node

@@ -133,6 +133,11 @@ class RingSimulator(Network, VirtualTime):
         self[name].node.leave(self.now)
         self._settle(self[name])
 
+    def close(self, name: str) -> None:
+        """The member stops in good order, and keeps its place."""
+        self[name].node.close(self.now)
+        self._settle(self[name])
+
     def multicast(self, name: str, payloads: Sequence[bytes]) -> None:
         """The member's application sends; what does not fit is sent as soon as it does."""
         member = self[name]

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore.events import LIMIT, ZERO, Call911, Epoch, Settled, Token
-from raincheck.impl.ring.frames import HELLO, MESSAGE, REFUSED, Frames
+from raincheck.impl.ring.frames import CLOSED, HELLO, MESSAGE, Frames
 from raincheck.impl.ring.transport_manager import MAX_UNDER_WAY, TransportManager
 from raincheck.impl.ring.wire import RaincoreCodec
 from raincheck.impl.simulation.ring import RingSimulator
@@ -119,7 +119,7 @@ def reframed(draw: st.DrawFn) -> Captured:
     body = data[frame.body :] if frame.kind == MESSAGE else b""
     number = draw(st.integers(1, 1 << 60)) if draw(st.booleans()) else frame.number + 1
     mask = draw(st.sampled_from([frame.mask, 0, 1, (1 << 63) - 1]))
-    kind = draw(st.sampled_from([frame.kind, *range(MESSAGE, REFUSED + 1)]))
+    kind = draw(st.sampled_from([frame.kind, *range(MESSAGE, CLOSED + 1)]))
     receiver = None if kind in (HELLO, HELLO + 1) else Address(to, 0)
     if kind == HELLO + 1:
         return Captured(to, FRAMES.here(draw(LIVES), number, mask, number))

@@ -92,6 +92,50 @@ class World:
             await ring._close()
 
 
+@pytest.mark.parametrize(
+    ("how", "names", "most", "least"),
+    [
+        ("close", "abc", 0.15, 0.0),
+        ("crash", "abc", 9.0, 0.9),  # the same question, asked of one that says nothing
+        ("close", "abcde", 0.15, 0.0),
+    ],
+)
+def test_the_others_do_not_wait_for_a_member_that_closes(
+    how: str, names: str, most: float, least: float, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path, names, names)
+        await world.start(*names)
+        await world.serves()
+        began = asyncio.get_running_loop().time()
+        await world.stop("a", how)
+        for name in "bcb":  # on the way back to b the token would pass a
+            async with world.rings[name].token(timeout=LATE):
+                pass
+        assert least <= asyncio.get_running_loop().time() - began <= most
+        await world.start("a")
+        await world.serves()
+        await world.end()
+
+    run(scenario())
+
+
+def test_a_member_is_waited_for_if_the_other_cannot_go_on_without_it(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        world = World(tmp_path, "ab", "ab")
+        await world.start(*"ab")
+        await world.serves()
+        began = asyncio.get_running_loop().time()
+        await world.stop("a", "close")
+        await asyncio.sleep(0.3)
+        await world.start("a")
+        await world.serves()
+        assert asyncio.get_running_loop().time() - began < 0.6
+        await world.end()
+
+    run(scenario())
+
+
 def history(data: st.DataObject, names: str, files: str, steps: int) -> None:
     """Start all, and then restart them, one or all, in any order; the ring serves after each."""
     order = data.draw(st.permutations(names))

@@ -12,6 +12,7 @@ from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore.events import LIMIT, ZERO, Call911, Epoch, Settled
 from raincheck.impl.ring.frames import (
     ACK,
+    CLOSED,
     GONE,
     HELLO,
     HERE,
@@ -50,7 +51,7 @@ class Sorted(RingSimulator):
 
 
 def changed() -> Sorted:
-    """A ring that somebody has joined and left by a crash, and that goes on as a, b and c."""
+    """A ring that somebody has joined and left by closing, and that goes on as a, b and c."""
     ring = Sorted()
     ring.found("a", "b", "c")
     ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
@@ -59,7 +60,7 @@ def changed() -> Sorted:
     ring.run(1.0)
     ring.join("d")
     ring.run_until(lambda: ring.in_one_view(*"abcd"))
-    ring.crash("d")
+    ring.close("d")
     ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
     ring.run(2.0)
     return ring
@@ -113,6 +114,7 @@ def attacks(ring: RingSimulator) -> Iterator[bytes]:
     yield frames.make(HELLO, a, None, 1 << 50)
     yield frames.here(a, 1 << 50, 1, 1)
     yield frames.make(REFUSED, a, b, 1)
+    yield frames.make(CLOSED, a, b, 1 << 50)
 
 
 @pytest.mark.parametrize("place", ["a stranger", "a member"])
@@ -149,4 +151,4 @@ def test_no_kind_of_datagram_of_a_ring_is_taken_again(place: str) -> None:
     for each in (undisturbed, ring):
         goes_on(each)
     assert state(ring) == state(undisturbed)
-    assert set(recorded) == {MESSAGE, ACK, HELLO, HERE, WANTED}
+    assert set(recorded) == {MESSAGE, ACK, HELLO, HERE, WANTED, CLOSED}

@@ -13,6 +13,7 @@ from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.door import Door, admission
 from raincheck.impl.ring.frames import (
     ACK,
+    CLOSED,
     GONE,
     HELLO,
     HERE,
@@ -100,6 +101,80 @@ def test_what_is_not_acknowledged_is_sent_again_with_growing_pauses_and_then_giv
     assert notices(a) == [Undelivered(B, "one")]
     assert a.poll_datagrams() == []
     assert a.peers.has_failed(B)
+
+
+def test_what_is_sent_to_a_peer_that_has_closed_is_given_up_as_soon_as_it_would_be_repeated():
+    a, b = manager(A), manager(B)
+    send(a, B, "on its way")
+    b.close()
+    assert carry(b, a, 0.02) == 1
+    assert notices(a) == []  # b may be back already, and take it
+
+    a.tick(0.07)
+    assert notices(a) == [Undelivered(B, "on its way")]
+    send(a, B, "later", 0.1)
+    assert len(a.poll_datagrams()) == 2
+    assert a.deadline() == pytest.approx(0.15)
+    a.tick(a.deadline())
+    assert notices(a) == [Undelivered(B, "later")]
+    assert a.deadline() == NEVER
+    assert a.peers.has_failed(B)
+
+
+def test_a_peer_that_is_back_is_waited_for_as_before():
+    a, b = manager(A), manager(B)
+    b.close()
+    carry(b, a)
+    assert a.peers.has_failed(B)
+
+    back = manager(B, b.kept())
+    send(back, A, "back")
+    carry(back, a)
+    send(a, B, "one")
+    assert not a.peers.has_failed(B)
+    notices(a)
+    a.tick(0.1)
+    assert notices(a) == []
+
+
+@pytest.mark.parametrize("has_sent", [True, False])
+def test_an_old_word_of_a_close_is_known_by_what_the_peer_has_sent_since(has_sent):
+    a, b = manager(A), manager(B)
+    b.close()
+    word = b.poll_datagrams()[0][0]
+    back = manager(B, b.kept())
+    send(back, A, "back")
+    if has_sent:
+        carry(back, a)
+
+    a.receive(word, AT_B, 0.0)
+
+    assert a.peers.has_failed(B) is not has_sent
+    assert a.counters["stale"] == has_sent
+
+
+def test_a_peer_without_which_the_others_cannot_go_on_is_waited_for_though_it_has_closed():
+    a, b = manager(A), manager(B)
+    a.can_spare = lambda _member: False
+    send(a, B, "one")
+    b.close()
+    carry(b, a)
+
+    a.tick(0.1)
+    assert notices(a) == []
+    assert not a.peers.has_failed(B)
+
+
+def test_neither_a_stranger_nor_a_guest_closes_a_peer():
+    a = manager(A)
+    frames = Frames(CONFIG.ring, CONFIG.max_datagram)
+    a.receive(frames.make(CLOSED, B, A, 9), AT_A, 0.0)
+    assert a.counters["stranger"] == 1
+    a.peers.only([])
+    a.receive(frames.make(CLOSED, B, A, 9), AT_B, 0.0)
+
+    assert not a.peers.has_failed(B)
+    assert a.counters["heard_closed"] == 0
 
 
 def test_who_slept_tries_again_before_it_gives_up():
@@ -506,7 +581,7 @@ def test_another_version_is_named_whatever_else_it_has():
     b.receive(b"RN\x01" + GOOD[3:30], ("6.6.6.6", 666), 0.0)
 
     [dropped] = b.poll_dropped()
-    assert (dropped.reason, dropped.detail) == ("wrong_version", "version 1, this is 5")
+    assert (dropped.reason, dropped.detail) == ("wrong_version", "version 1, this is 6")
 
 
 def asking(me, admit=None):
