@@ -133,7 +133,7 @@ class RingSimulator(Network, VirtualTime):
         self[name].node.leave(self.now)
         self._settle(self[name])
 
-    def close(self, name: str) -> None:
+    def stop(self, name: str) -> None:
         """The member stops in good order, and keeps its place."""
         self[name].node.close(self.now)
         self._settle(self[name])

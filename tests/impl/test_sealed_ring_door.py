@@ -60,7 +60,7 @@ def changed() -> Sorted:
     ring.run(1.0)
     ring.join("d")
     ring.run_until(lambda: ring.in_one_view(*"abcd"))
-    ring.close("d")
+    ring.stop("d")
     ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
     ring.run(2.0)
     return ring
