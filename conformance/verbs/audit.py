@@ -32,7 +32,7 @@ from raincheck.conformance.report.auditpage import audit_html
 from raincheck.conformance.report.places import placed
 from raincheck.conformance.report.sarif import sarif_json, workflow_commands
 
-from . import auditsteps
+from . import auditparts, auditsteps
 from .auditsteps import CACHE, IDENTITY, PLAN
 from .doctor import examine
 
@@ -62,6 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave these steps out; the audit is then incomplete, and says so",
     )
     parser.add_argument(
+        "--only",
+        default="",
+        metavar="STEP,…",
+        help="do these steps alone, as one part of an audit; --from puts the parts together",
+    )
+    parser.add_argument(
         "--reuse",
         action="store_true",
         help="reuse evidence of earlier runs if nothing that it depends on has changed; the page "
@@ -77,8 +83,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="source",
         type=Path,
+        nargs="+",
         metavar="DIR",
-        help="write the page of an earlier audit of the same sources from its folder",
+        help="write the page of an earlier audit of the same sources from its folder, or of one "
+        "that was made in parts from their folders",
     )
     parser.add_argument(
         "--against",
@@ -93,8 +101,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     args.runs = RUNS[args.tier] if args.runs is None else args.runs
     if args.runs < 1:
         raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
-    if args.source is not None and not args.source.is_dir():
-        raise UsageError(f"--from {args.source} is no folder: name that of an earlier audit.")
+    for each in args.source or ():
+        if not each.is_dir():
+            raise UsageError(f"--from {each} is no folder: name that of an earlier audit.")
     if args.resume and args.source is not None:
         raise UsageError("--resume runs the steps that are left and --from runs none: choose one.")
     known, skip = _chosen(args)
@@ -106,16 +115,19 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             ui.announce(shlex.join(auditsteps.command_of(plan, args.out, reuse=args.reuse)))
         return Outcome("audit", (), again)
     steps: tuple[Step, ...]
+    folder = args.out
     if args.source is not None:
         found = _identity()
-        steps = auditsteps.earlier(chosen, args.source, found["sources"])
+        found |= auditparts.made_by(chosen, args.source, found["sources"])
+        auditparts.check(chosen, args.source, args.out)
         evidence = Evidence("audit", args.out)
+        folder = auditparts.together(chosen, args.source, args.out)
+        steps = auditsteps.earlier(chosen, folder, found["sources"])
     else:
         evidence, steps, found = _gather(args, chosen, ui)
     by_name = {step.name: step for step in steps}
     steps = tuple(by_name.get(plan.name) or auditsteps.left_out(plan, args.out) for plan in known)
     basis = compile_basis(steps, load_cases(), load_assumptions(), load_mutants())
-    folder = args.source or args.out
     results = (*_same_sources(steps, folder, found["sources"]), *basis.results())
     outcome = Outcome("audit", placed(results, basis, folder), again)
     outcome = _with_summary(outcome, basis, args, found, old)
@@ -170,7 +182,7 @@ def _with_summary(
         "seed": args.seed,
         "reused": bool(args.reuse),
         "resumed": bool(args.resume),
-        "written_again_from": str(args.source or ""),
+        "written_again_from": " ".join(map(str, args.source or ())),
         "against": str(args.against or ""),
         "latest_full": _latest_full(args.out),
     }
@@ -184,13 +196,25 @@ def _with_summary(
 def _chosen(args: argparse.Namespace) -> tuple[tuple[Plan, ...], set[str]]:
     """Return the steps of the audit, and the names of those to leave out."""
     known = plans(args.tier, args.seed, args.runs)
-    skip = {name.strip() for name in args.skip.split(",") if name.strip()}
-    if strange := sorted(skip - {plan.name for plan in known}):
-        names = ", ".join(plan.name for plan in known)
-        raise UsageError(f"--skip {strange[0]}: there is no such step; the steps are {names}.")
-    if skip == {plan.name for plan in known}:
+    names = [plan.name for plan in known]
+    skip, only = _steps("--skip", args.skip, names), _steps("--only", args.only, names)
+    if skip and only:
+        raise UsageError(
+            "--only names the steps to be done, --skip those to leave out: choose one."
+        )
+    if skip == set(names):
         raise UsageError("--skip leaves no step to be done: name fewer.")
-    return known, skip
+    return known, set(names) - only if only else skip
+
+
+def _steps(option: str, words: str, names: list[str]) -> set[str]:
+    """Return the steps that an option names."""
+    named = {name.strip() for name in words.split(",") if name.strip()}
+    if strange := sorted(named - set(names)):
+        raise UsageError(
+            f"{option} {strange[0]}: there is no such step; the steps are {', '.join(names)}."
+        )
+    return named
 
 
 def _old(path: Path | None) -> dict[str, Any] | None:
@@ -251,10 +275,12 @@ def _reproduce(args: argparse.Namespace) -> str:
     words = ["raincheck", "audit", "--tier", args.tier, "--runs", str(args.runs)]
     if args.skip:
         words += ["--skip", args.skip]
+    if args.only:
+        words += ["--only", args.only]
     if args.reuse:
         words += ["--reuse"]
     if args.source is not None:
-        words += ["--from", str(args.source)]
+        words += ["--from", *map(str, args.source)]
     if args.against is not None:
         words += ["--against", str(args.against)]
     return shlex.join([*words, "--seed", str(args.seed)])

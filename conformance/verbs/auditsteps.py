@@ -130,7 +130,7 @@ def interrupted(chosen: Sequence[Plan], out: Path, identity: Mapping[str, Any]) 
     """
     if (out / SUMMARY).is_file() or not (out / INCOMPLETE).is_file():
         raise UsageError(f"--resume: {out} has no interrupted audit: name its folder with --out.")
-    made = _made(out, identity["sources"])
+    made = made_from(out, identity["sources"])
     if made.get("tools") != identity["tools"]:
         raise UsageError(f"--resume: the audit in {out} was begun with other tools: audit again.")
     try:
@@ -151,7 +151,7 @@ def interrupted(chosen: Sequence[Plan], out: Path, identity: Mapping[str, Any]) 
     return ended
 
 
-def _made(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
+def made_from(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
     """Return the identity of the audit in the folder, which must be of the same sources."""
     try:
         made: dict[str, Any] = json_in(folder / IDENTITY)
@@ -168,10 +168,7 @@ def _made(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
 
 
 def earlier(chosen: Sequence[Plan], source: Path, sources: dict[str, str]) -> tuple[Step, ...]:
-    """Return the steps of an earlier audit; raise UsageError if it was one of other sources."""
-    if not any((source / plan.name / SUMMARY).is_file() for plan in chosen):
-        return tuple(_absent(plan, source) for plan in chosen)
-    _made(source, sources)
+    """Return the steps of an earlier audit; raise UsageError if one was made from other sources."""
     steps = []
     for plan in chosen:
         there = (source / plan.name / SUMMARY).is_file()

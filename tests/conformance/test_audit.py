@@ -45,6 +45,7 @@ def arguments(out: Path, **changes: object) -> Namespace:
         "tier": "quick",
         "runs": 1,
         "skip": "",
+        "only": "",
         "source": None,
         "reuse": False,
         "resume": False,
@@ -220,14 +221,72 @@ def test_an_audit_of_nothing_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_earlier_audit_gives_its_page_again(tmp_path: Path, good: Path) -> None:
-    again = audit.run(arguments(tmp_path / "b", source=good), QUIET)
+    again = audit.run(arguments(tmp_path / "b", source=[good]), QUIET)
 
     assert again.verdict == HOLDS
     (tmp_path / "empty").mkdir()
-    nothing = audit.run(arguments(tmp_path / "c", source=tmp_path / "empty"), QUIET)
+    nothing = audit.run(arguments(tmp_path / "c", source=[tmp_path / "empty"]), QUIET)
     assert nothing.verdict == INCONCLUSIVE
     with pytest.raises(UsageError, match="nowhere is no folder"):
-        audit.run(arguments(tmp_path / "d", source=tmp_path / "nowhere"), QUIET)
+        audit.run(arguments(tmp_path / "d", source=[tmp_path / "nowhere"]), QUIET)
+
+
+@pytest.fixture
+def parts(tmp_path: Path, stood_in: None) -> list[Path]:  # noqa: ARG001
+    """The folders of an audit of good steps that was made in two parts."""
+    first = "check,mirror,prove"
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder, how in zip(folders, ({"only": first}, {"skip": first}), strict=True):
+        assert audit.run(arguments(folder, **how), QUIET).verdict == INCONCLUSIVE
+    return folders
+
+
+def test_the_parts_of_an_audit_are_put_together(
+    tmp_path: Path, good: Path, parts: list[Path]
+) -> None:
+    made = json.loads((parts[0] / "identity.json").read_text())
+    made["machine"]["processors"] = 1
+    (parts[0] / "identity.json").write_text(json.dumps(made))
+
+    options = arguments(tmp_path / "whole", source=parts, against=good / "summary.json")
+    whole = audit.run(options, QUIET)
+
+    assert whole.verdict == HOLDS
+    # Of an audit that was made at once, on another machine.
+    assert whole.head["changes"] == [["other", "the machine is another"]]
+    found = json.loads((tmp_path / "whole" / "summary.json").read_text())
+    assert found["identity"]["machine"]["processors"] == 1
+    assert (tmp_path / "whole" / "mirror" / "summary.json").is_file()
+    missing = audit.run(arguments(tmp_path / "half", source=parts[:1]), QUIET)
+    assert missing.verdict == INCONCLUSIVE
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path: Path, parts: list[Path]) -> None:
+    def refused(words: str, *folders: Path, out: str = "whole") -> None:
+        with pytest.raises(UsageError, match=words):
+            audit.run(arguments(tmp_path / out, source=[*folders]), QUIET)
+
+    refused("both have the step check: name one", *parts, parts[0])
+    refused("is the folder of --out too", *parts, out="one")
+    made = json.loads((parts[1] / "identity.json").read_text())
+    made["tools"]["Java"] = "another"
+    (parts[1] / "identity.json").write_text(json.dumps(made))
+    refused("one and .*two were made with different tools", *parts)
+    made["sources"]["raincheck/spec/Flush.tla"] = "another"
+    (parts[1] / "identity.json").write_text(json.dumps(made))
+    refused(r"two is of other sources \(raincheck/spec/Flush\.tla\)", *parts)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"only": "proof"}, "--only proof: there is no such step"),
+        ({"only": "prove", "skip": "check"}, "choose one"),
+    ],
+)
+def test_a_part_names_its_steps(tmp_path: Path, options: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        audit.run(arguments(tmp_path / "a", **options), QUIET)
 
 
 def test_a_dry_run_prints_each_command_and_runs_none(
@@ -330,7 +389,7 @@ def test_a_step_that_is_left_out_makes_the_audit_incomplete_wherever_one_looks(
 def test_a_failure_in_a_step_that_is_left_out_of_an_earlier_audit_does_not_turn_it_green(
     tmp_path: Path, good: Path
 ) -> None:
-    again = audit.run(arguments(tmp_path / "b", source=good, skip="generate"), QUIET)
+    again = audit.run(arguments(tmp_path / "b", source=[good], skip="generate"), QUIET)
 
     assert again.exit_code == 2
 
@@ -520,7 +579,7 @@ def test_what_an_unfinished_step_had_left_is_gone_before_it_begins_again(broken_
     [
         ({"seed": 8}, "begun with other steps"),
         ({"tier": "full"}, "begun with other steps"),
-        ({"source": Path.cwd()}, "choose one"),
+        ({"source": [Path.cwd()]}, "choose one"),
     ],
 )
 def test_what_cannot_be_resumed_is_refused(
@@ -556,7 +615,7 @@ def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path, g
     (tmp_path / "a" / "identity.json").write_text(json.dumps(made))
 
     with pytest.raises(UsageError, match=r"other sources \(raincheck/spec/Flush\.tla\)"):
-        audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
+        audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
 
 
 def test_a_step_that_was_put_in_from_elsewhere_is_refused(tmp_path: Path, good: Path) -> None:
@@ -565,7 +624,7 @@ def test_a_step_that_was_put_in_from_elsewhere_is_refused(tmp_path: Path, good: 
     path.write_text(path.read_text().replace(digest_of(sources()), "0" * 64))
 
     with pytest.raises(UsageError, match=r"mirror is not of the audit in"):
-        audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
+        audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
 
 
 def test_a_step_made_while_the_sources_changed_makes_the_audit_inconclusive(
