@@ -36,7 +36,7 @@ from raincheck.conformance.field.ring.faults import (
     make_ring_plan,
 )
 from raincheck.conformance.field.ring.fence import NO_FENCE, Access, Fence, Resource, Write, judged
-from raincheck.conformance.field.ring.members import RingMember, agreed, settled
+from raincheck.conformance.field.ring.members import RingMember, agreed, gone_round, newest, settled
 from raincheck.conformance.field.ring.record import RingRecord, RingSettings
 from raincheck.conformance.field.ring.run import RingRun
 from raincheck.conformance.field.ring.status import Status
@@ -199,6 +199,26 @@ def test_who_is_on_its_way_into_the_ring_is_waited_for() -> None:
     assert not settled([member("a"), late])
     assert not settled([member("a")])  # b is on the list, and not there
     assert not settled([])
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([((0, ""), 14), ((0, ""), 15)], True),
+        ([((0, ""), 13), ((0, ""), 15)], False),  # a has had it once
+        ([((1, "a"), 3), ((1, "a"), 4)], True),  # made anew since
+        ([((1, "a"), 3), ((0, ""), 11)], False),
+    ],
+)
+def test_a_ring_has_recovered_when_its_token_has_come_to_all_twice(
+    numbers: list[tuple[tuple[int, str], int]], expected: bool
+) -> None:
+    before = [member("a", seq=9), member("b", seq=10)]
+    now = [
+        member(name, epoch=epoch, seq=seq) for name, (epoch, seq) in zip("ab", numbers, strict=True)
+    ]
+
+    assert gone_round(now, newest(before)) is expected
 
 
 # ---------------------------------------------------------------- the last messages

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from raincheck.conformance.field.telling import LEFT
 from .status import Status
 
 MODULE = "raincheck.conformance.field.ring.node"
+Number = tuple[int, str, int]
+"""A token's number, as statuses have it."""
 View = tuple[int, tuple[str, ...] | None]
 """A view's index and members, None for NULL, as statuses have them."""
 
@@ -113,3 +115,15 @@ def agreed(members: Iterable[RingMember]) -> View | None:
         if status.view_state != "agreement" or set(status.nodelist) != expected:
             return None
     return views.pop() if len(views) == 1 else None
+
+
+def newest(members: Iterable[RingMember]) -> Number:
+    """Return the greatest number of a token that one of these reports."""
+    return max((each.ring.number for each in members if each.ring), default=(0, "", 0))
+
+
+def gone_round(members: Collection[RingMember], since: Number) -> bool:
+    """Tell whether the token has come to all of these twice since it had that number."""
+    *epoch, seq = since
+    due = (*epoch, seq + 2 * len(members))
+    return all(each.ring is not None and each.ring.number >= due for each in members)

@@ -10,7 +10,7 @@ from raincheck.conformance.field.record import name_of
 
 from .base import RingBase, free_ports
 from .faults import HOLDER, KEPT, NEVER, STOPS, RingFault
-from .members import RingMember, View, agreed
+from .members import RingMember, View, agreed, gone_round, newest, settled
 
 STRIKE = 5.0
 """Seconds until a member has to have had the token."""
@@ -101,9 +101,17 @@ class RingRun(RingBase):
             await self._recovered(f"Agreeing after the {fault.kind}")
 
     async def _recovered(self, what: str) -> None:
-        """Wait until the ring has recovered from all faults."""
+        """Wait until the ring has recovered from all faults.
+
+        That all agree is not enough: right after a partition nobody may have noticed it.
+        """
         await asyncio.gather(*self._later)
-        await self._settled(self.SETTLE, what)
+        since = newest(self.members.running)
+        await self._until(
+            lambda: settled(self.members.running) and gone_round(self.members.running, since),
+            what,
+            self.SETTLE,
+        )
 
     async def _storm(self, fault: RingFault) -> None:
         self._remember()
