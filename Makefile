@@ -13,7 +13,7 @@ SPREAD := -n auto --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 # takes what that lists for a plugin and rewrites the assertions of 900 modules, in each process.
 PYTEST := $(RUN) -P -m pytest -q
 
-.PHONY: help setup audit test test-all project lint site soak bench clean
+.PHONY: help setup audit test test-all project container lint site soak bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -21,6 +21,7 @@ help:
 	@echo 'make test    run the tests            (make test TESTS=tests/impl for some of them)'
 	@echo 'make test-all   with the slow ones: long simulations, whole proofs, undone repairs'
 	@echo 'make project the wheel in a fresh environment, in a project of its own'
+	@echo 'make container   the container file in a chroot, as root    (make container CHROOT=folder)'
 	@echo 'make lint    ruff and mypy --strict'
 	@echo 'make site    the documentation as a site, in runs/site/html'
 	@echo 'make soak    an hour of real processes under faults    (make soak SOAK=600 for 10 minutes)'
@@ -41,6 +42,11 @@ test-all: $(READY)
 # The wheel in a fresh environment, and a project of a stranger's with a planted fault for each verb.
 project: $(READY)
 	$(PYTEST) tests/project
+
+# The steps of examples/ci/Containerfile in a chroot that debootstrap makes; see docs/ci.md.
+CHROOT := /var/tmp/raincheck-chroot
+container: $(READY)
+	$(RUN) -m tests.project.container_in_chroot $(CHROOT) $(OPTIONS)
 
 lint: $(READY)
 	$(RUN) -m ruff check .

@@ -40,7 +40,9 @@ class Life:
     joined: bool = False
     """Whether it has been admitted to the group."""
     ending: str = ""
-    """Why it is to end: "crash", "leave", "excluded"; with the run "done" or, killed, "end"."""
+    """Why it is to end: "crash", "close", "leave", "excluded"; with the run "done" or, killed,
+    "end".
+    """
     code: int | None = None
     sent: int = 0
     stopped: bool = False
@@ -78,7 +80,7 @@ class Life:
 
     @property
     def killed(self) -> bool:
-        """Tell whether it ended without closing its files."""
+        """Tell whether to the others it seems to have crashed."""
         return self.ending not in ("leave", "done")
 
     def kill(self) -> None:

@@ -6,6 +6,7 @@ They report as JSON lines on standard output.
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -83,18 +84,23 @@ def live(
     args: argparse.Namespace,
     work: Callable[[argparse.Namespace], Coroutine[Any, Any, None]],
     excluding: tuple[type[RaincheckError], ...] = (NotMember,),
+    *,
+    interruptible: bool = False,
 ) -> int:
     """Do a member's work, and report why it ended if it ended unasked.
 
-    `excluding` are the errors of a member that the group has excluded. Return one of the exit codes
-    of `telling.py`.
+    `excluding` are the errors of a member that the group has excluded; an `interruptible` one ends
+    at SIGINT as an application does. Return one of the exit codes of `telling.py`.
     """
     # Faults cause warnings; anything on stderr is a defect.
     logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness handles Ctrl-C
+    # The harness handles Ctrl-C, and asyncio the SIGINT that it sends.
+    at_interrupt = signal.default_int_handler if interruptible else signal.SIG_IGN
+    signal.signal(signal.SIGINT, at_interrupt)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until there is somebody to answer it
     try:
-        asyncio.run(work(args))
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(work(args))
     except excluding as problem:
         tell("excluded", sentence=str(problem))
         return EXCLUDED

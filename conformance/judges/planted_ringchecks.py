@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio.subprocess import Process
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ from raincheck.conformance.field.faults import Plan
 from raincheck.conformance.field.judged import TRACE
 from raincheck.conformance.field.ring.checks import RingJudged, judge_ring
 from raincheck.conformance.field.ring.fence import Fence, Write
+from raincheck.conformance.field.ring.members import RingMember
 from raincheck.conformance.field.ring.record import RingRecord
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.trace.ring.promises import NAMES
@@ -29,9 +31,20 @@ def ring_record(**values: Any) -> RingRecord:
     record = RingRecord(RUN, 1, Plan((), {}), seconds=5.0)
     record.agreed = record.heard = True
     record.writes = [Write("a.0", _FIRST, True, 0.5)]
+    record.lives = _in_rings("f00d", "f00d")
     for name, value in values.items():
         setattr(record, name, value)
     return record
+
+
+def _in_rings(*identities: str) -> list[RingMember]:
+    """Return members that were in rings of these identities."""
+    process: Process = None  # type: ignore[assignment]
+    named = zip("ab", identities, strict=True)
+    return [
+        RingMember(name, 0, process, Path(), ending="done", identity=identity)
+        for name, identity in named
+    ]
 
 
 def _complaints(judged: RingJudged) -> Complaints:
@@ -68,6 +81,7 @@ def _plant(words: str, **how: Any) -> Plant:
 
 _END: Final = "_judge_end: "
 _WRITES: Final = "_judge_writes: "
+_FOUNDING: Final = "_judge_founding: "
 
 PLANTED: Final[dict[str, Planted]] = {
     "field.ring.checks": {
@@ -114,6 +128,24 @@ PLANTED: Final[dict[str, Planted]] = {
             "the resource: Fenced is violated",
             writes=_FOOLED,
             then="Fenced: violated",
+            why=_VERDICT_IS,
+        ),
+        f"{_FOUNDING}add(judged.verdicts, ONE_FOUNDING, HOLDS if rings else INCONCLUSIVE)": _plant(
+            "OneFounding: inconclusive",
+            lives=_in_rings("", ""),
+            then=f"{_WHOLE}inconclusive",
+            why="what is owed and was not judged is not known to hold",
+        ),
+        f"{_FOUNDING}judged.violates(ONE_FOUNDING, None, {{'rings': rings}})": _plant(
+            "OneFounding: violated",
+            lives=_in_rings("f00d", "beef"),
+            then="OneFounding is violated",
+            why=_REASON,
+        ),
+        f"{_FOUNDING}… is violated: …": _plant(
+            "OneFounding is violated",
+            lives=_in_rings("f00d", "beef"),
+            then="OneFounding: violated",
             why=_VERDICT_IS,
         ),
     },

@@ -59,7 +59,7 @@ def _otherwise(bad: bool) -> Trace:
     return trace
 
 
-def _made_up(bad: bool) -> Trace:
+def told_of_more(bad: bool) -> Trace:
     """All are told that d's fifth message is delivered."""
     return _merged(((wire.Address("d", 0), 5),) if bad else ()).files()
 
@@ -169,7 +169,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "what was before the merge", _otherwise
         ),
         "_made_up: it takes for delivered what nobody has delivered": story_plant(
-            "it takes for delivered what nobody has delivered", _made_up
+            "it takes for delivered what nobody has delivered", told_of_more
         ),
         "_drained: it stopped before every member had received all of its stream": story_plant(
             "it stopped before every member had received all of its stream", _left_behind

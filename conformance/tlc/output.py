@@ -41,6 +41,7 @@ _STATE_CODES: Final = (2216, 2217)
 _POSITION: Final = re.compile(r"\d+\. Line (\d+), column (\d+) to line \d+, column \d+ in (\w+)")
 _ASSERTED: Final = 2132
 _POSITIONS: Final = 2103
+_SIMULATED: Final = 2209
 _VIOLATIONS: Final = {
     2107: "invariant",
     2108: "property",
@@ -171,6 +172,8 @@ def read_output(text: str) -> Report:
     messages, loose = _messages(text.replace("\r\n", "\n"))
     by_code: dict[int, Message] = {}
     for message in messages:
+        if message.code == _SIMULATED:  # told again and again: the last one counts
+            by_code[_SIMULATED] = message
         by_code.setdefault(message.code, message)
 
     def said(code: int) -> str:
@@ -179,7 +182,7 @@ def read_output(text: str) -> Report:
     version = _VERSION.search(said(2262))
     depth = _DEPTH.search(said(2194))
     generated, distinct, waiting = _stats(messages)
-    made = _MADE.search(said(2209))
+    made = _MADE.search(said(_SIMULATED))
     kind, violated = _violation(messages)
     return Report(
         version=version[1].strip() if version else "",

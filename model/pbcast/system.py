@@ -14,6 +14,7 @@ from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.machine import Value
 from raincheck.model.machine.rows import placed, with_
 from raincheck.model.machine.runs import Address
+from raincheck.model.machine.values import order
 
 from .events import (
     Arrive,
@@ -174,7 +175,7 @@ class PbcastSystem(Composed[State, Local]):
 
     def _arrivals(self, state: State, i: int) -> Iterator[Move[State]]:
         me = state.locals[i]
-        for d in sorted(state.net, key=repr):
+        for d in sorted(state.net, key=order):
             if d.to != me.me:
                 continue
             event: ReceiveGossip | ReceiveRequest | ReceiveResponse
@@ -245,12 +246,12 @@ class PbcastSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ the environment
 
     def _losses(self, state: State) -> Iterator[Move[State]]:
-        for d in sorted(state.net, key=repr):
+        for d in sorted(state.net, key=order):
             left = state._replace(net=state.net - {d})
             if state.lost < self.constants.max_lost:
                 yield Move("Lose", (), left._replace(lost=state.lost + 1, due=(), shown=()))
         if self.constants.discards:
-            for d in sorted(state.net, key=repr):
+            for d in sorted(state.net, key=order):
                 if self._full(state, d):
                     left = state._replace(net=state.net - {d}, discarded=state.discarded + 1)
                     yield Move("Discard", (), left)

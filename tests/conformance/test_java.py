@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,21 @@ def test_another_tlc_can_be_chosen(tmp_path: Path) -> None:
         archive.writestr("tlc2/TLC.class", b"")
 
     assert tlc_jar({"RAINCHECK_TLA2TOOLS": str(jar)}) == jar
+
+
+def test_a_chosen_tlc_can_be_pinned_by_its_hash(tmp_path: Path) -> None:
+    jar = tmp_path / "newer.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("tlc2/TLC.class", b"")
+    pinned = f"{jar}#sha256={sha256(jar.read_bytes()).hexdigest()}"
+
+    assert tlc_jar({"RAINCHECK_TLA2TOOLS": pinned}) == jar
+
+    with zipfile.ZipFile(jar, "a") as archive:
+        archive.writestr("more.class", b"")
+    for wrong in (pinned, f"{jar}#sha256="):
+        with pytest.raises(UsageError, match=r"with the hash \w*, and the file has \w{64}: take"):
+            tlc_jar({"RAINCHECK_TLA2TOOLS": wrong})
 
 
 def test_what_is_not_tlc_is_said(tmp_path: Path) -> None:

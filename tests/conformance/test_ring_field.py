@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +14,14 @@ from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome
 from raincheck.conformance.field.faults import Plan, kinds_of
+from raincheck.conformance.field.lives import RunFailed
 from raincheck.conformance.field.ring.checks import (
     AGREEMENT,
     AS_WRITTEN,
     DELIVERED,
     FENCED,
     NOT_JUDGED,
+    ONE_FOUNDING,
     PROMISED,
     TRACE,
     RingJudged,
@@ -32,8 +36,9 @@ from raincheck.conformance.field.ring.faults import (
     make_ring_plan,
 )
 from raincheck.conformance.field.ring.fence import NO_FENCE, Access, Fence, Resource, Write, judged
-from raincheck.conformance.field.ring.members import RingMember, settled
-from raincheck.conformance.field.ring.record import RingRecord
+from raincheck.conformance.field.ring.members import RingMember, agreed, gone_round, newest, settled
+from raincheck.conformance.field.ring.record import RingRecord, RingSettings
+from raincheck.conformance.field.ring.run import RingRun
 from raincheck.conformance.field.ring.status import Status
 from raincheck.conformance.field.tally import judged_sum
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
@@ -196,13 +201,111 @@ def test_who_is_on_its_way_into_the_ring_is_waited_for() -> None:
     assert not settled([])
 
 
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([((0, ""), 14), ((0, ""), 15)], True),
+        ([((0, ""), 13), ((0, ""), 15)], False),  # a has had it once
+        ([((1, "a"), 3), ((1, "a"), 4)], True),  # made anew since
+        ([((1, "a"), 3), ((0, ""), 11)], False),
+    ],
+)
+def test_a_ring_has_recovered_when_its_token_has_come_to_all_twice(
+    numbers: list[tuple[tuple[int, str], int]], expected: bool
+) -> None:
+    before = [member("a", seq=9), member("b", seq=10)]
+    now = [
+        member(name, epoch=epoch, seq=seq) for name, (epoch, seq) in zip("ab", numbers, strict=True)
+    ]
+
+    assert gone_round(now, newest(before)) is expected
+
+
+# ---------------------------------------------------------------- the last messages
+
+
+class Scripted(RingRun):
+    """A run without processes: while it waits, the next act of a script happens."""
+
+    def __init__(self, folder: Path, script: str) -> None:
+        super().__init__(RingSettings(), 1, folder)
+        self.script = list(script)
+        self.told: list[str] = []
+        self.members.all = [member("a"), member("b")]
+        for each in self.members.all:
+            each.sent = 1
+        self._rest = agreed(self.members.all)
+
+    async def _until(self, condition: Callable[[], bool], what: str, _seconds: float) -> None:
+        while not condition():
+            if not self.script:
+                raise RunFailed(what)
+            self.act(self.script.pop(0))
+
+    def act(self, word: str) -> None:
+        """`d`: both deliver what was sent last; `v`: a comes to the next view; `w`: b does."""
+        for each in self.members.all:
+            assert each.ring is not None
+            if word == "d":
+                each.highest = {"a.0": 1, "b.0": 1}
+            elif word == {"a": "v", "b": "w"}[each.name]:
+                each.ring = each.ring._replace(views=((2, ("a", "b")),))
+
+    async def _stopped(self, word: str) -> None:
+        self.told.append(word)
+
+
+@pytest.mark.parametrize(
+    ("script", "told", "comes"),
+    [("", [], False), ("d", [], True), ("v", [], False), ("vw", ["again"], False),
+     ("vwd", ["again"], True), ("vdw", [], True)],
+)  # fmt: skip
+def test_the_last_messages_are_sent_again_only_if_the_view_has_changed(
+    script: str, told: list[str], comes: bool, tmp_path: Path
+) -> None:
+    run = Scripted(tmp_path, script)
+
+    with nullcontext() if comes else pytest.raises(RunFailed, match="Delivering"):
+        asyncio.run(run._arrived("Delivering"))
+
+    assert run.told == told
+
+
+@pytest.mark.parametrize(
+    ("call", "finds"),
+    [
+        ({"founders": "a@h:1,b@h:2"}, True),  # a asks b
+        ({"founders": "a@h:1,b@h:3"}, False),  # b is elsewhere by now
+        ({"founders": "a@h:1"}, False),
+        ({"join": "h:9,h:2"}, True),
+        ({"join": "h:9"}, False),
+    ],
+)
+def test_who_is_started_again_can_find_the_ring(
+    call: dict[str, str], finds: bool, tmp_path: Path
+) -> None:
+    run = Scripted(tmp_path, "")
+    for each, bind in zip(run.members.all, ("h:1", "h:2"), strict=True):
+        each.bind = bind
+
+    assert run._finds(call | {"bind": "h:1"}) is finds
+
+
 # ---------------------------------------------------------------- verdicts
+
+
+def in_ring(name: str, identity: str) -> RingMember:
+    """A member that has been in the ring of that identity."""
+    made = member(name)
+    made.identity = identity
+    return made
 
 
 def record(**how: Any) -> RingRecord:
     made = RingRecord("ring-1", 1, Plan((), {}), seconds=5.0)
     made.agreed = made.heard = True
     made.writes = [Write("a.0", at(1), True, 0.5)]
+    made.lives = [in_ring("a", "f00d"), in_ring("b", "f00d")]
     for name, value in how.items():
         setattr(made, name, value)
     return made
@@ -260,6 +363,16 @@ def test_a_resource_that_was_fooled_fails_the_run() -> None:
     assert found.verdict == "violated"
     assert found.violated == [FENCED]
     assert "a smaller fence was accepted" in "\n".join(found.reasons)
+
+
+def test_a_ring_that_was_founded_again_fails_the_run() -> None:
+    lives = [in_ring("a", "f00d"), in_ring("b", ""), in_ring("c", "beef")]
+
+    found = judged_run(lives=lives)
+
+    assert (found.verdict, found.violated) == ("violated", [ONE_FOUNDING])
+    assert found.witnesses[ONE_FOUNDING] == {"rings": {"f00d": "a.0", "beef": "c.0"}}
+    assert judged_run(lives=[in_ring("a", "")]).verdicts[ONE_FOUNDING] == "inconclusive"
 
 
 def test_results_of_a_campaign_say_how_often_and_how_soon() -> None:
@@ -320,7 +433,7 @@ def test_a_trace_that_is_not_the_models_is_never_expected(trace: str, as_written
 
 
 def test_all_that_is_promised_is_owed() -> None:
-    assert (*NAMES, FENCED, AGREEMENT, DELIVERED) == PROMISED
+    assert (*NAMES, FENCED, AGREEMENT, DELIVERED, ONE_FOUNDING) == PROMISED
     for name in (TRACE, *PROMISED):
         for verdict in ("violated", "inconclusive"):
             run = judged_run()

@@ -127,6 +127,51 @@ def test_a_partition_a_lost_state_joins_and_a_leave_under_damage(tmp_path: Path)
         assert kind in str(figures["damaged"])
 
 
+def test_who_is_closed_or_interrupted_comes_back_by_the_same_call(tmp_path: Path) -> None:
+    run = planned(
+        QUICK,
+        tmp_path,
+        RingFault("interrupt", 0.1, back=KEPT),
+        RingFault("close", 0.5, back=LOST, settle=True),
+    )
+
+    found = judged(run, tmp_path)
+
+    record = found.record
+    assert record.failure == ""
+    assert record.faults() == {"interrupt": 1, "back, kept": 1, "close": 1, "back, lost": 1}
+    assert found.verdict == "holds", found.reasons
+    assert [member.code for member in record.lives if member.ending == "close"] == [0, 0]
+    (closed,) = (each["who"] for each in record.done if each["kind"] == "close")
+    again = {member.address for member in record.lives} - {"a.0", "b.0", "c.0"}
+    assert again == {f"{closed}.1"}, "without its file it is another life"
+
+
+class Forgetful(RingRun):
+    """A run in which all files are lost, though they are to be kept."""
+
+    async def _again(self, target: RingMember, fault: RingFault) -> None:
+        self._state(target.name).unlink()
+        await super()._again(target, fault)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_all_stop_and_come_back_in_any_order(seed: int, tmp_path: Path) -> None:
+    """The same restart is noticed if all files are lost: then a second ring is founded."""
+    found = {}
+    for kind in (RingRun, Forgetful):
+        folder = tmp_path / kind.__name__
+        folder.mkdir()
+        run = kind(QUICK, seed, folder)
+        run.record.plan = Plan((RingFault("restartall", 0.3, back=KEPT, settle=True),), {})
+        found[kind] = judged(run, folder)
+
+    assert found[RingRun].verdict == "holds", found[RingRun].reasons
+    assert found[RingRun].record.faults()["back, kept"] == 3
+    assert "OneFounding" in found[Forgetful].violated
+
+
 def test_as_written_the_same_campaign_shows_what_is_missing(tmp_path: Path) -> None:
     run = planned(
         replace(QUICK, as_written=True),

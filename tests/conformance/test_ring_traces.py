@@ -175,6 +175,18 @@ def test_what_was_recorded_and_not_kept_is_cut(tmp_path: Path) -> None:
     assert records(path) == lines[:3]
 
 
+def test_who_wants_the_token_is_not_kept_and_does_not_keep_a_record_either(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    first = header({"up": "new", "x": 0, "awaited": []})
+    lines = [first, event(1, up="up", x=1), event(2, awaited=["b"]), event(3, x=2)]
+    written(path, *lines)
+
+    _, index, state = cut_to(path, {"up": "down", "x": 1, "awaited": []})
+
+    assert (index, state) == (2, {"up": "up", "x": 1, "awaited": ["b"]})
+    assert records(path) == lines[:3]
+
+
 def test_a_state_that_never_was_cuts_nothing_but_the_half_line(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     lines = [header({"up": "new", "x": 0}), event(1, up="up", x=1)]

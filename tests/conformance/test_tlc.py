@@ -57,7 +57,6 @@ def test_a_run_without_an_error_gives_its_counts_and_its_coverage() -> None:
         ("initial-2.15", "invariant", "Started", [""]),
         ("action-property-2.15", "property", "Growing", ["", "Count", "Count", "Count", "Reset"]),
         ("temporal-back-2.15", "temporal", "", ["", "Count", "Count", "Count"]),
-        ("temporal-back-newer", "temporal", "Rests", ["", "Count", "Count", "Count"]),
         ("temporal-stutter-2.15", "temporal", "", ["", "Count", "Count"]),
     ],
 )
@@ -81,26 +80,11 @@ def test_a_state_has_its_values_and_the_place_of_its_action() -> None:
     assert 3 in last.variables["count"].values()  # type: ignore[union-attr]
 
 
-def test_newer_tlc_says_the_arguments_of_an_action() -> None:
-    assert read_output(golden("temporal-back-newer")).trace[1].arguments == '"b"'
-    assert read_output(golden("temporal-back-2.15")).trace[1].arguments == ""
-
-
 def test_how_an_endless_behaviour_goes_on_is_read() -> None:
     back, stays = (read_output(golden(f"temporal-{each}-2.15")) for each in ("back", "stutter"))
 
     assert (back.back_to, back.stuttering) == (1, False)
     assert (stays.back_to, stays.stuttering) == (None, True)
-
-
-def test_several_named_temporal_properties_are_candidates() -> None:
-    text = golden("temporal-back-newer").replace(
-        "property Rests was", "properties Rests, Moves, and Ends were"
-    )
-
-    report = read_output(text)
-
-    assert (report.violated, report.candidates) == ("", ("Rests", "Moves", "Ends"))
 
 
 def test_an_output_that_breaks_off_is_never_a_success() -> None:

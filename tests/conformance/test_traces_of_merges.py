@@ -21,8 +21,10 @@ from raincheck.conformance.field.merging.traced import TRACED
 from raincheck.conformance.field.stack.layer_traces import SEQUENCER
 from raincheck.conformance.judges.around_runs import ENGINES
 from raincheck.conformance.judges.planted_invariants import reported
+from raincheck.conformance.judges.planted_sequencer_merging import told_of_more
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.trace.sequencer.tracegen import write_trace
 from raincheck.impl.stack.config import StackConfig
 
 Record = dict[str, Any]
@@ -444,3 +446,19 @@ def test_all_read_a_stream_on_from_one_place_in_a_merged_view() -> None:
 def test_the_binding_says_which_protocols_are_judged_across_a_merge() -> None:
     for protocol in TRACED:
         assert binding_of(protocol).merging is not None
+
+
+def test_what_a_member_without_a_file_may_have_delivered_is_not_made_up(tmp_path: Path) -> None:
+    """All are told of five messages of d, whose file shows one."""
+    trace = told_of_more(True)
+    with_it, without = tmp_path / "with", tmp_path / "without"
+    made_up = "it takes for delivered what nobody has delivered"
+    write_trace(with_it, trace)
+    del trace["d", 0]
+    write_trace(without, trace)
+
+    assert violated(with_it) == {SEQUENCER: [made_up]}
+    assert violated(without) == {}
+    assert "a member of a view has no file" in [
+        finding.reason for finding in judged(without)[SEQUENCER].findings
+    ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from .containerfile import steps_of
 from .stranger import ROOT
 
 FILES = ROOT / "examples" / "ci"
@@ -20,6 +21,11 @@ def commands_of(name: str) -> list[list[str]]:
 def installation_of(name: str) -> str:
     """The command that installs raincheck."""
     return _commands(name)[0]
+
+
+def script_of(name: str) -> list[str]:
+    """All that the file has a shell do, in order."""
+    return _commands(name)
 
 
 def kept_by(name: str) -> list[str]:
@@ -38,8 +44,8 @@ def _commands(name: str) -> list[str]:
         case "gitlab-ci.yml":
             job = _loaded(name)["raincheck"]
             return [*job["before_script"], *job["script"]]
-    lines = (FILES / name).read_text(encoding="utf-8").splitlines()
-    return [line.removeprefix("RUN ") for line in lines if line.startswith("RUN ")]
+    steps = steps_of((FILES / name).read_text(encoding="utf-8"))
+    return [step.rest for step in steps if step.word == "RUN"]
 
 
 def _loaded(name: str) -> Any:

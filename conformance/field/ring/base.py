@@ -47,6 +47,8 @@ class RingBase(Run[RingRecord, RingMember]):
         self._draw = Random(f"ring run {seed}")
         self._on_act = on_act
         self._ports: dict[str, str] = {}
+        self._calls: dict[str, dict[str, str]] = {}
+        """How each name was started last: the same call starts it again."""
         self._contacts = ""
         self._newcomers = settings.members
         self.resource = Resource(self._now)
@@ -57,17 +59,18 @@ class RingBase(Run[RingRecord, RingMember]):
         """Start a process of that name."""
         options = self.options_of(self.settings, self.record, self.folder)
         self.record.nodes = tuple(str(options["nodes"]).split(","))
-        options |= {"life": self.members.lives(name), "state": self._state(name, incarnation)}
+        options |= {"life": self.members.lives(name), "state": self._state(name)}
         options |= {"began": self._began, "resource": self._place}
+        self._calls[name] = how
         member = await self.members.start(name, options | how, incarnation)
         # The load does not wait for a member that comes later.
         if self._load_began:
             member.tell("load")
         return member
 
-    def _state(self, name: str, incarnation: int) -> Path:
-        """Return the folder where a life keeps its state."""
-        return self.home / f"{name}.{incarnation}.state"
+    def _state(self, name: str) -> Path:
+        """Return the file where the lives of a name keep their state."""
+        return self.home / f"{name}.state"
 
     @staticmethod
     def options_of(settings: RingSettings, record: RingRecord, folder: Path) -> dict[str, object]:

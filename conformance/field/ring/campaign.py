@@ -75,7 +75,7 @@ class RingCampaign(GroupCampaign[RingJudged, RingSettings, RingFault]):
         names = [name_of(number) for number in range(self.settings.members)]
         places = ",".join(f"{name}@HOST:PORT" for name in names)
         for name in names:
-            state = out / "members" / record.run / f"{name}.0.state"
+            state = out / "members" / record.run / f"{name}.state"
             yield options | {"founders": places, "state": state, "resource": "HOST:PORT"}
 
     def judged(self, seed: int) -> RingJudged:

@@ -24,7 +24,9 @@ AGREEMENT = "Agreement"
 """After the last fault all running members agree on one list, their own."""
 DELIVERED = "Delivered"
 """In the end the last message of every member has come to all."""
-PROMISED = (*NAMES, FENCED, AGREEMENT, DELIVERED)
+ONE_FOUNDING = "OneFounding"
+"""All lives of a run were in one ring, founded once (RING_START)."""
+PROMISED = (*NAMES, FENCED, AGREEMENT, DELIVERED, ONE_FOUNDING)
 AS_WRITTEN = "the protocol as written"
 NOT_JUDGED = "not judged"
 """As written: no run could have broken that promise."""
@@ -83,6 +85,7 @@ def judge_ring(
     judged.begin()
     _judge_end(judged)
     _judge_writes(judged)
+    _judge_founding(judged)
     if check:
         judged.judge_traces(folder)
     return judged
@@ -113,6 +116,18 @@ def _judge_writes(judged: RingJudged) -> None:
     for found in judged_writes(writes):
         judged.violates(found.promise, found.at, found.facts)
         judged.reasons.append(f"the resource: {found.promise} is violated: {found.facts}")
+
+
+def _judge_founding(judged: RingJudged) -> None:
+    """Judge which rings the lives were in: after a restart of all, still the first one."""
+    rings: dict[str, str] = {}
+    for life in judged.record.lives:
+        if life.identity:
+            rings.setdefault(life.identity, life.address)
+    add(judged.verdicts, ONE_FOUNDING, HOLDS if rings else INCONCLUSIVE)
+    if len(rings) > 1:
+        judged.violates(ONE_FOUNDING, None, {"rings": rings})
+        judged.reasons.append(f"{ONE_FOUNDING} is violated: {rings}")
 
 
 def ring_results(runs: list[RingJudged], again: dict[int, str]) -> tuple[Result, ...]:

@@ -11,6 +11,7 @@ _MOMENTS: Final = {
     "passing": " as it passes the token on",
     "passed": " right after it has passed the token on",
 }
+_STOPPED: Final = {"close": "closed", "interrupt": "interrupted, as by Ctrl-C"}
 
 
 def deed(kind: str, who: str, facts: Mapping[str, object]) -> str:
@@ -28,15 +29,17 @@ def deed(kind: str, who: str, facts: Mapping[str, object]) -> str:
             return f"{who} is stopped{moment} for {facts.get('seconds', '?')} s"
         case "resumed":
             return f"{who} goes on"
+        case "again":
+            return "the view has changed: all send one more message"
         case "joinstorm":
             return f"{who} is started and wants to join"
         case "leave":
             return f"{who} is to leave"
-        case "holder" | "crash" | "restart" | "forget":
+        case "holder" | "crash" | "restart" | "forget" | "close" | "interrupt":
             back = facts.get("back", NEVER)
             state = "with" if back == KEPT else "without"
             end = "for good" if back == NEVER else f"and will be back {state} its state"
-            return f"{who} is killed{moment}, {end}"
+            return f"{who} is {_STOPPED.get(kind, 'killed')}{moment}, {end}"
     if kind.startswith("back, "):
         state = "with" if kind.endswith(KEPT) else "without"
         return f"{who} is started again, {state} its state"

@@ -16,11 +16,16 @@ PROCESS = (
     "forget",
     "joinstorm",
     "leave",
+    "close",
+    "interrupt",
+    "restartall",
 )
-"""Faults of processes, caused by the harness; a partition affects all of them."""
+"""Faults of processes, caused by the harness; a partition and `restartall` affect all of them."""
 KINDS = (*PROCESS, *LINK)
 
 HOLDER = "holder"
+STOPS = ("crash", "close", "interrupt")
+"""The ways in which a process of `restartall` stops: SIGKILL, `Ring.close`, Ctrl-C."""
 KEPT, LOST, NEVER = "kept", "lost", "never"
 """How a process comes back: with its state, without, or not at all."""
 MOMENTS = ("holding", "locked", "passing", "passed")
@@ -56,7 +61,8 @@ class RingFault(PlannedFault):
     @property
     def words(self) -> str:
         """Return the line of a dry run about it."""
-        whom = {"partition": "the ring", "joinstorm": f"{self.count} new members"}
+        whom = {"joinstorm": f"{self.count} new members"}
+        whom |= dict.fromkeys(("partition", "restartall"), "the ring")
         moment = f" {self.moment}" if self.moment else ""
         who = whom.get(self.kind, f"the token's holder{moment}" if self.moment else "a member")
         back = f", {'back with its state' if self.back == KEPT else 'back without its state'}"
@@ -96,4 +102,9 @@ def _fault(draw: Random, kind: str, hungry: float) -> RingFault:
         case "leave":
             back = draw.choice((LOST, NEVER))
             return RingFault(kind, 0, seconds=soon, back=back, settle=settle)
+        case "close" | "interrupt":
+            back = draw.choice((KEPT, KEPT, LOST))
+            return RingFault(kind, 0, seconds=soon, back=back, settle=settle)
+        case "restartall":
+            return RingFault(kind, 0, seconds=soon, back=KEPT, settle=True)
     return RingFault(kind, 0, seconds=soon, back=KEPT if kind == "restart" else LOST, settle=settle)

@@ -1,7 +1,7 @@
 """A member process of `raincheck run raincore`: it multicasts, locks, delivers, and reports.
 
-Beside the orders of all members it follows "calm", "part HOST:PORT ...", "arm ACT MOMENT", "disarm"
-and "end".
+Beside the orders of all members it follows "calm", "part HOST:PORT ...", "arm ACT MOMENT",
+"disarm", "again", "close" and "end".
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class RingDuties(Duties):
         self._transport: FaultyTransport | None = None
         self._ring: Ring | None = None
         self._delivered = self._locks = self._refused = self._lost = 0
-        self.leaves = True
-        """Whether it leaves the ring at its end, so that the others go on without it."""
+        self.end = "leave"
+        """How it ends: it leaves the ring, closes, or just ends, because the run does."""
 
     # ------------------------------------------------------------------ before it is connected
 
@@ -97,8 +97,10 @@ class RingDuties(Duties):
                 self._armed.arm(*rest)
             case "disarm" if self._armed is not None:
                 self._armed.arm("", "")
-            case "end":
-                self.leaves = False
+            case "again":
+                self.start(self._send_again())
+            case "close" | "end":
+                self.end = word
                 self.ending.set()
 
     def progress(self) -> dict[str, Any] | None:
@@ -138,7 +140,7 @@ class RingDuties(Duties):
         self._ring = ring
         for duty in (self._delivers(), self.load(), self._locking()):
             self.start(duty)
-        tell("joined")
+        tell("joined", identity=ring.identity)
         await self.until_ending(self.tasks)
 
     def close(self) -> None:
@@ -168,6 +170,10 @@ class RingDuties(Duties):
             await self.send(1)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self.stopping.wait(), self.draw.uniform(0, 2 / rate))
+
+    async def _send_again(self) -> None:
+        await self.send(1)
+        tell("stopped", sent=self.sent)
 
     async def send(self, count: int) -> None:
         """Multicast the next messages."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,10 @@ from raincheck.conformance.field.telling import LEFT
 from .status import Status
 
 MODULE = "raincheck.conformance.field.ring.node"
+Number = tuple[int, str, int]
+"""A token's number, as statuses have it."""
+View = tuple[int, tuple[str, ...] | None]
+"""A view's index and members, None for NULL, as statuses have them."""
 
 
 @dataclass(eq=False, slots=True)
@@ -32,6 +36,8 @@ class RingMember(Life):
     lost: int = 0
     """Locks lost while they were held."""
     delivered: int = 0
+    identity: str = ""
+    """The identity of the ring that it is in."""
 
     @property
     def title(self) -> str:
@@ -46,6 +52,8 @@ class RingMember(Life):
                 self.sent, self.highest = event["sent"], event["highest"]
                 self.refused, self.lost = event["refused"], event["lost"]
                 self.locks, self.delivered = self.ring.locks, self.ring.messages
+            case "joined":
+                self.joined, self.identity = True, event["identity"]
             case "struck":
                 self.struck = event["at"]
             case "ended":
@@ -85,20 +93,37 @@ class RingMembers(Lives[RingMember]):
         if member.armed == "kill" and member.code == -signal.SIGKILL:
             member.ending = "crash"
         return member.ending == "crash" or (
-            member.code == LEFT and member.ending in ("leave", "done")
+            member.code == LEFT and member.ending in ("leave", "done", "close")
         )
 
 
 def settled(members: Iterable[RingMember]) -> bool:
     """Tell whether these agree on one list, their own, and on the same view of it."""
+    return agreed(members) is not None
+
+
+def agreed(members: Iterable[RingMember]) -> View | None:
+    """Return the view that they are all in, with a list that is their own; None if they are not."""
     statuses = [member.ring for member in members if member.in_group]
     expected = {member.title for member in members}
     if not statuses or len(statuses) != len(expected) or None in statuses:
-        return False
-    views = set()
+        return None
+    views: set[View | None] = set()
     for status in statuses:
         assert status is not None
         views.add(status.views[-1] if status.views else None)
         if status.view_state != "agreement" or set(status.nodelist) != expected:
-            return False
-    return len(views) == 1 and None not in views
+            return None
+    return views.pop() if len(views) == 1 else None
+
+
+def newest(members: Iterable[RingMember]) -> Number:
+    """Return the greatest number of a token that one of these reports."""
+    return max((each.ring.number for each in members if each.ring), default=(0, "", 0))
+
+
+def gone_round(members: Collection[RingMember], since: Number) -> bool:
+    """Tell whether the token has come to all of these twice since it had that number."""
+    *epoch, seq = since
+    due = (*epoch, seq + 2 * len(members))
+    return all(each.ring is not None and each.ring.number >= due for each in members)

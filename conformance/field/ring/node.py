@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,10 +81,13 @@ async def _run(args: argparse.Namespace) -> None:
     duties.start(duties.follow())
     duties.start(duties.report())
     try:
-        ring = await Ring.connecting(settings(args, duties))
-        await duties.work(ring)
-        if duties.leaves:
-            await ring.leave(args.leave_timeout)
+        async with AsyncExitStack() as stack:
+            ring = await stack.enter_async_context(Ring.connecting(settings(args, duties)))
+            await duties.work(ring)
+            if duties.end == "leave":
+                await ring.leave(args.leave_timeout)
+            elif duties.end == "end":
+                stack.pop_all()  # the run is over: nobody judges what comes after
     finally:
         # However it ends, short of being killed: nothing unrecorded was handled.
         duties.close()
@@ -91,7 +95,7 @@ async def _run(args: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a member; return one of the exit codes of `field/telling.py`."""
-    return live(_parser().parse_args(arguments), _run)
+    return live(_parser().parse_args(arguments), _run, interruptible=True)
 
 
 if __name__ == "__main__":

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Mapping
 
 from raincheck.conformance.field.record import name_of
 
 from .base import RingBase, free_ports
-from .faults import HOLDER, KEPT, NEVER, RingFault
-from .members import RingMember
+from .faults import HOLDER, KEPT, NEVER, STOPS, RingFault
+from .members import RingMember, View, agreed, gone_round, newest, settled
 
 STRIKE = 5.0
 """Seconds until a member has to have had the token."""
+AGAIN = 5
+"""The most times that the last messages are sent again, because the view has changed."""
 
 
 class RingRun(RingBase):
     """Drives one run of a ring."""
 
+    _rest: View | None = None
+    """The view in which the load had stopped."""
     SETTLE = 20.0
     STOP = LEAVE = 15.0
 
@@ -40,6 +45,27 @@ class RingRun(RingBase):
             member.tell("calm")
         await self._settled(self.SETTLE, "Agreeing after the last fault")
         self.record.agreed = True
+        self._rest = agreed(self.members.running)
+
+    async def _arrived(self, what: str) -> None:
+        """Wait until everybody has delivered everything.
+
+        Who was left out meanwhile, on a busy machine, has come back behind the last messages: then
+        everybody sends another one.
+        """
+        for _ in range(AGAIN):
+            await self._until(lambda: self._all_delivered() or self._moved, what, self.SETTLE)
+            if self._all_delivered():
+                return
+            self._rest = agreed(self.members.running)
+            self._note("again", "the ring")
+            await self._stopped("again")
+        await super()._arrived(what)
+
+    @property
+    def _moved(self) -> bool:
+        """Tell whether all agree on another view than when the load had stopped."""
+        return agreed(self.members.running) not in (None, self._rest)
 
     async def _part(self, survivors: list[RingMember]) -> None:
         self.record.heard = True
@@ -51,7 +77,7 @@ class RingRun(RingBase):
 
     async def _do(self, fault: RingFault) -> None:
         await self._loaded(fault.at)
-        if fault.kind == "leave" or (
+        if fault.kind in ("leave", "restartall") or (
             fault.kind not in ("pause", "partition", "joinstorm") and fault.back != KEPT
         ):
             await self._recovered(f"Agreeing before the {fault.kind}")
@@ -67,15 +93,25 @@ class RingRun(RingBase):
                 await self._pause(fault)
             case "leave":
                 await self._leave(fault)
+            case "restartall":
+                await self._restart_all(fault)
             case _:
-                await self._kill(fault)
+                await self._stop_one(fault)
         if fault.settle:
             await self._recovered(f"Agreeing after the {fault.kind}")
 
     async def _recovered(self, what: str) -> None:
-        """Wait until the ring has recovered from all faults."""
+        """Wait until the ring has recovered from all faults.
+
+        That all agree is not enough: right after a partition nobody may have noticed it.
+        """
         await asyncio.gather(*self._later)
-        await self._settled(self.SETTLE, what)
+        since = newest(self.members.running)
+        await self._until(
+            lambda: settled(self.members.running) and gone_round(self.members.running, since),
+            what,
+            self.SETTLE,
+        )
 
     async def _storm(self, fault: RingFault) -> None:
         self._remember()
@@ -118,7 +154,7 @@ class RingRun(RingBase):
         target.signal(signal.SIGCONT)
         self._note("resumed", target.title)
 
-    async def _kill(self, fault: RingFault) -> None:
+    async def _stop_one(self, fault: RingFault) -> None:
         target = self._target()
         if target is None:
             self._skip(fault.kind)
@@ -128,10 +164,27 @@ class RingRun(RingBase):
             if not await self._strikes(target, "kill", fault):
                 return
         else:
-            target.kill()
+            stop(target, fault.kind)
         self._note(fault.kind, target.title, moment=fault.moment, back=fault.back)
         if fault.back != NEVER:
             self._meanwhile(self._back(target, fault))
+
+    async def _restart_all(self, fault: RingFault) -> None:
+        """Stop all members in any order, each in some way; start them again in any order."""
+        here = self.members.in_group
+        self._draw.shuffle(here)
+        for member in here:
+            how = self._draw.choice(STOPS)
+            stop(member, how)
+            self._note(how, member.title, back=fault.back)
+        await asyncio.gather(*(self._gone(member, fault.seconds) for member in here))
+        self._draw.shuffle(here)
+        for member in here:
+            await self._again(member, fault)
+        # On a busy machine processes start for longer than rings need to agree.
+        await self._until(
+            lambda: all(member.bind for member in self.members.running), "Starting", self.START
+        )
 
     async def _leave(self, fault: RingFault) -> None:
         target = self._target()
@@ -173,14 +226,43 @@ class RingRun(RingBase):
     async def _back(self, target: RingMember, fault: RingFault) -> None:
         """Start the next process after one that has gone."""
         await self._gone(target, fault.seconds)
+        await self._again(target, fault)
+
+    async def _again(self, target: RingMember, fault: RingFault) -> None:
+        """Start a name again, by the same call."""
         self._note(f"back, {fault.back}", target.name)
+        call = self._calls[target.name] | {"bind": target.bind}
         if fault.back == KEPT:
-            await self._begin(target.name, target.incarnation, bind=target.bind)
+            await self._begin(target.name, target.incarnation, **call)
             return
-        again = target.incarnation + (0 if self._one_name else 1)
+        if fault.kind != "leave":  # who has left has a file that says so
+            self._state(target.name).unlink(missing_ok=True)
+        joins = {"bind": target.bind, "join": self._contacts}
         if self._one_name:
-            self._state(target.name, again).unlink(missing_ok=True)
-        # Another life need not be where the earlier one was; after another fault it is.
-        elsewhere = fault.kind == "forget" and not self._one_name
-        bind = free_ports(1)[0] if elsewhere else target.bind
-        await self._begin(target.name, again, bind=bind, join=self._contacts)
+            await self._begin(target.name, target.incarnation, **joins)
+            return
+        # Another life need not be where the earlier one was; then it is none of the members listed.
+        if fault.kind == "forget":
+            call = joins | {"bind": free_ports(1)[0]}
+        elif not self._finds(call):
+            call = joins
+        await self._begin(target.name, target.incarnation + 1, **call)
+
+    def _finds(self, call: Mapping[str, str]) -> bool:
+        """Tell whether somebody whom this call asks is in the ring, and where the call has it."""
+        asked = f"{call.get('founders', '')},{call.get('join', '')}".split(",")
+        here = {each.bind for each in self.members.in_group} - {call["bind"]}
+        return not here.isdisjoint(place.rpartition("@")[2] for place in asked)
+
+
+def stop(member: RingMember, how: str) -> None:
+    """Stop a process: by SIGKILL, or as `close` and Ctrl-C do, which keep its place."""
+    match how:
+        case "close":
+            member.ending = "close"
+            member.tell("close")
+        case "interrupt":
+            member.ending = "close"
+            member.signal(signal.SIGINT)
+        case _:
+            member.kill()

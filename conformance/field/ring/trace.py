@@ -23,6 +23,9 @@ from raincheck.impl.recording.writer import Record, TraceWriter
 
 from .record import PROTOCOL
 
+NOT_KEPT = ("up", "awaited")
+"""The variables that no restart keeps: a process comes back down, and knows of nobody's wants."""
+
 
 class Trace:
     """The trace of one process."""
@@ -87,7 +90,7 @@ def undone(repairs: Repairs) -> Record:
 
 
 def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
-    """Cut the file behind the last record that led to this state, apart from being down.
+    """Cut the file behind the last record that led to this state, apart from what is not kept.
 
     Return its header, that record's index, and the state. If no record led there, which a check of
     the trace will report, only an unfinished line is cut.
@@ -106,7 +109,7 @@ def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
             continue
         index = record["index"]
         folded = folded | record.get("given", {}) | record["changed"]
-        same = all(folded[name] == state[name] for name in state if name != "up")
+        same = all(folded[name] == state[name] for name in state if name not in NOT_KEPT)
         if same or not matched:
             kept = (place, index, folded)
             matched = matched or same

@@ -61,9 +61,8 @@ def _installed(summaries: Summaries) -> list[tuple[Address, Installed]]:
 
 def _missing(summaries: Summaries, crashed: Iterable[Address]) -> Iterator[Finding]:
     """Members of a view whose records are missing altogether."""
-    everybody = {member for _, place in _installed(summaries) for member in place.members}
     run = next(iter(summaries.values())).run
-    for node, life in sorted(everybody - set(summaries) - set(crashed)):
+    for node, life in sorted(_absent(summaries, crashed)):
         yield Finding(
             verdict=INCONCLUSIVE,
             part="records",
@@ -72,6 +71,11 @@ def _missing(summaries: Summaries, crashed: Iterable[Address]) -> Iterator[Findi
             node=node,
             incarnation=life,
         )
+
+
+def _absent(summaries: Summaries, crashed: Iterable[Address]) -> set[Address]:
+    everybody = {member for _, place in _installed(summaries) for member in place.members}
+    return everybody - set(summaries) - set(crashed)
 
 
 def _steps(summary: Summary) -> Iterator[tuple[Installed, Installed, Cut]]:
@@ -150,7 +154,8 @@ def _sides(summaries: Summaries) -> Iterator[Finding]:
 
 def _made_up(summaries: Summaries, crashed: Collection[Address]) -> Iterator[Finding]:
     """Nothing counts as delivered that nobody has delivered: it would be lost."""
-    if not all(each.complete or who in crashed for who, each in summaries.items()):
+    whole = all(each.complete or who in crashed for who, each in summaries.items())
+    if not whole or _absent(summaries, crashed):
         return  # who has delivered it may be among those whose records are missing
     highest: dict[Address, int] = {}
     for summary in summaries.values():

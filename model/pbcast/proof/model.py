@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address
+from raincheck.model.machine.values import order
 from raincheck.model.pbcast.events import Gossip, Members, Vector
 from raincheck.model.pbcast.handlers import Known, Local, ignores, known_of
 from raincheck.model.pbcast.state import State
@@ -57,7 +58,7 @@ class Run(Following[State]):
                 "process": sorted(lags),
                 "view": list(range(len(self.states[-1].views) + 2)),
                 "number": list(range(system.constants.max_sent + 1)),
-                "copy": sorted(copies, key=repr),
+                "copy": sorted(copies, key=order),
             },
             {
                 "founder": lambda p: p in founders,
