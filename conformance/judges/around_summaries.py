@@ -90,8 +90,8 @@ def _promised(*members: tuple[Summary, bytes]) -> Ask:
     return ask
 
 
-def _in_sql(*members: tuple[Summary, bytes]) -> Ask:
-    """Ask the same in SQL."""
+def _by_messages(*members: tuple[Summary, bytes]) -> Ask:
+    """Ask the same over the table of messages."""
 
     def ask(_: Path) -> Complaints:
         summaries = {summary.who: summary for summary, _ in members}
@@ -173,7 +173,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
     },
     "spark.recount": {
         "senders and members of views that have no file": Shown(
-            _in_sql(
+            _by_messages(
                 _member("p", {1: "pqz"}, "1/x1 1/y1"),
                 _member("q", {1: "pqz"}, "1/y1 1/x1"),
             ),
@@ -183,13 +183,35 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
         ),
         "a run of messages that another one delivered the other way round": Shown(
-            _in_sql(
+            _by_messages(
                 _member("p", {1: "pq"}, "1/x3 1/x2"),
                 _member("q", {1: "pq"}, "1/y1 1/x1-3"),
             ),
             (
                 "TotalOrder",
                 "UniformTotalOrder",
+                "Fifo",
+            ),
+        ),
+        "one that delivers otherwise in a view that has lost another": Shown(
+            _by_messages(
+                _member("r", {1: "rd"}, "1/x1 1/y1", status="left"),
+                _member("d", {1: "rd", 2: "d"}, "2/y1 2/x1"),
+            ),
+            (
+                "UniformTotalOrder",
+                "UniformAgreement",
+            ),
+        ),
+        "a message that all delivered, and one of them again in the next view": Shown(
+            _by_messages(
+                _member("p", {1: "pq", 2: "pq", 3: "pq"}, "1/x1 2/x1"),
+                _member("q", {1: "pq", 2: "pq", 3: "pq"}, "1/x1"),
+            ),
+            (
+                "Agreement",
+                "UniformAgreement",
+                "Integrity",
                 "Fifo",
             ),
         ),

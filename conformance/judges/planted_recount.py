@@ -31,7 +31,7 @@ def _recounted(*broken: str) -> Ask:
 
 _GOOD: Final = _recounted()
 _BAD: Final = _recounted("TotalOrder")
-_DIFFER: Final = "compared: two evaluations of … differ: … by the members' logs, … in SQL"
+_DIFFER: Final = "compared: two evaluations of … differ: … by the members' logs, … by the messages"
 
 
 def _plant(words: str, **more: Any) -> Plant:

@@ -1,19 +1,18 @@
-"""The promises a second time, in SQL, over what the members of a run delivered.
+"""The promises a second time, over a table of all messages that a run's members delivered.
 
-The first evaluation (`trace/sequencer/promises.py`) walks through each member's log in arrays; this
-one asks sets of rows, and shares no rule with it. Both must come to the same; where they do not,
-one of them is wrong, and nothing holds. A run's rows meet in one group on Spark, and are asked
-there, in a database of their own.
+The first evaluation (`trace/sequencer/promises.py`) goes by the members' logs, which it cuts where
+a promise ends. This one has a row for each message, asks who delivered it, where and in which view,
+and shares no rule with the first. Both must come to the same; where they do not, one of them is
+wrong, and nothing holds.
 """
 
-import sqlite3
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import closing
-from functools import cache
-from typing import Any
+from functools import cached_property
+from typing import Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from raincheck.conformance.trace.events import Address
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Promise
@@ -21,111 +20,173 @@ from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.sequencer.rows import SEQNO_BITS
 from raincheck.conformance.trace.sequencer.summary import Summary
 
-WIDTH = 1 << SEQNO_BITS
-
-TABLES = """
-    create table m (who integer, at integer, view integer, message integer);
-    create table named (number integer primary key, node text);
-    create table lives (who integer primary key, ended integer, complete integer, sent integer,
-                        last integer);
-    create table views (who integer, view integer, member integer,
-                        primary key (who, view, member)) without rowid;
-"""
-"""Members have numbers, the lives of a node in their order; a message is its sender's number, and
-behind it, in the last digits, its seqno."""
-STEPS = """
-    create table f as
-        select message, who, min(at) as at, view from m group by message, who;
-    create view heard as select distinct message, who, view from m;
-    create table stayed as
-        select a.who, a.view from views a join views b on b.who = a.who and b.view = a.view + 1
-        where a.member = a.who and b.member = b.who;
-    create table staying as select view, count(*) as size from stayed group by view;
-    create table lost as
-        select v.who, l.who as other, min(v.view) as since
-        from (select distinct who, view from views) v join lives l on v.view > l.last
-        where not exists (select 1 from views w
-                          where w.who = v.who and w.view = v.view and w.member = l.who)
-        group by v.who, l.who;
-    create view firm as
-        select f.* from f join lives l on l.who = f.who where l.ended or f.view < l.last;
-    create view pairs as
-        select p.who as p, q.who as q, p.view as here, q.view as there, p.at as mine,
-               q.at as theirs
-        from firm p join firm q on q.message = p.message and p.who < q.who
-        left join lost a on a.who = p.who and a.other = q.who
-        left join lost b on b.who = q.who and b.other = p.who
-        where (a.since is null or p.view < a.since) and (b.since is null or q.view < b.since);
-"""
-"""From what was delivered to what is asked. `m` has a row per delivery, `f` the first one of each
-message; `firm` those while the member certainly took part; `pairs` what two members delivered
-before either lost the other one; `heard` what each delivered in each view."""
-
-ASKED = {
-    "TotalOrder": """
-        select 1 from (select theirs, lag(theirs) over (partition by p, q order by mine) as before
-                       from pairs) where theirs < before""",
-    "UniformTotalOrder": """
-        select 1 from (select q.at as theirs,
-                              lag(q.at) over (partition by p.who, q.who order by p.at) as before
-                       from f p join f q on q.message = p.message and p.who < q.who)
-        where theirs < before""",
-    "Agreement": """
-        select 1 from heard h join stayed s on s.who = h.who and s.view = h.view
-        join staying n on n.view = h.view
-        group by h.view, h.message having count(*) < max(n.size)""",
-    "UniformAgreement": """
-        select 1 from heard h join staying n on n.view = h.view
-        left join stayed s on s.who = h.who and s.view = h.view
-        group by h.view, h.message having count(s.who) < max(n.size)""",
-    "Integrity": """
-        select 1 where (select count(*) from m) > (select count(*) from f)
-        union all
-        select 1 from lives l join f on f.message > l.who * {width} + l.sent
-        and f.message < (l.who + 1) * {width} where l.complete""",
-    "Fifo": """
-        select 1 from (select m.message, lag(m.message) over (partition by m.who, n.node
-                                                              order by m.at) as before
-                       from m join named n on n.number = m.message / {width})
-        where message <= before""",
-    "InView": """
-        select 1 from m where not exists (select 1 from views v
-                          where v.who = m.who and v.view = m.view and v.member = m.who)""",
-    "VirtualSynchrony": "select 1 from pairs where here <> there",
-}
-"""Each answers with a row if the promise is broken."""
-UNLESS = {
-    "TotalOrder": ASKED["UniformTotalOrder"],
-    "VirtualSynchrony": "select 1 from f group by message having min(view) < max(view)",
-}
-"""What must have an answer as well, and is found sooner: these need not be asked without."""
+ASKED: Final = (
+    "TotalOrder",
+    "UniformTotalOrder",
+    "Agreement",
+    "UniformAgreement",
+    "Integrity",
+    "Fifo",
+    "InView",
+    "VirtualSynchrony",
+)
+NEVER: Final = np.iinfo(np.int64).max
+SEQNO: Final = (1 << SEQNO_BITS) - 1
+Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
 def recounted(summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]) -> list[str]:
     """The promises that are broken in a run, by what its members' files say was delivered."""
-    with closing(sqlite3.connect("")) as run:  # in memory, and on disk what is too large
-        run.executescript(TABLES)
-        numbers = _numbers(summaries)
-        named = [(number, node) for (node, _), number in numbers.items()]
-        run.executemany("insert into named values (?, ?)", named)
-        for summary in summaries.values():
-            run.execute("insert into lives values (?, ?, ?, ?, ?)", _life(summary, numbers))
-            run.executemany(
-                "insert or replace into views values (?, ?, ?)", _views(summary, numbers)
-            )
-            rows = _delivered(summary, deliveries[summary.who], numbers)
-            run.executemany("insert into m values (?, ?, ?, ?)", rows)
-        run.executescript(STEPS)
+    table = Table(summaries, deliveries)
+    broken = {*table.by_member(), *table.by_sender(), *table.by_view()}
+    return [name for name in ASKED if name in broken]
 
-        @cache
-        def found(text: str) -> bool:
-            return run.execute(f"{text.format(width=WIDTH)} limit 1").fetchone() is not None
 
-        return [
-            name
-            for name, text in ASKED.items()
-            if (name not in UNLESS or found(UNLESS[name])) and found(text)
-        ]
+class Heard:
+    """The deliveries of one member, in their order: of each the message's row, and the view."""
+
+    def __init__(self, of: Summary, words: Any, numbers: Mapping[Address, int]) -> None:
+        self.of = of
+        self.views = {place.view: place.members for place in of.views}
+        """The last word on each view of the member's."""
+        self.last = max(self.views, default=0)
+        packed = np.frombuffer(words, dtype=np.int64)
+        # Behind the first message of a run stands, negative, how many it has in all.
+        counts = np.where(packed < 0, -packed - 1, 1)
+        behind = np.append(0, np.cumsum(counts))
+        codes = np.array([numbers[sender] for sender in of.addresses], dtype=np.int64)
+        firsts = np.flatnonzero(packed >= 0)
+        base = packed[firsts]
+        base = (codes[base >> SEQNO_BITS] << SEQNO_BITS) + (base & SEQNO) - behind[firsts]
+        sizes = np.diff(np.append(behind[firsts], behind[-1]))
+        self.rows: Numbers = np.repeat(base, sizes) + np.arange(behind[-1])
+        """Until there is a table: the sender's number, and in the last digits the seqno."""
+        starts = {int(behind[word]): view for word, view in of.view_starts}
+        self._starts = [(0, 0), *sorted(starts.items())]
+
+    @cached_property
+    def stretches(self) -> list[tuple[int, int, int]]:
+        """The view, the first place, and the place behind the last one, of what is in one view."""
+        ends = [*(place for place, _ in self._starts[1:]), len(self.rows)]
+        found = zip(self._starts, ends, strict=True)
+        return [(view, low, high) for (low, view), high in found if low < high]
+
+    @cached_property
+    def at_view(self) -> Numbers:
+        """The view of each delivery."""
+        sizes = [high - low for _, low, high in self.stretches]
+        return np.repeat(np.array([view for view, _, _ in self.stretches], dtype=np.int64), sizes)
+
+    @cached_property
+    def stayed(self) -> set[int]:
+        """The views from which it went on to the next one."""
+        mine = {view for view, members in self.views.items() if self.of.who in members}
+        return {view for view in mine if view + 1 in mine}
+
+    def counts_before(self, other: "Heard") -> int:
+        """The view from which on its deliveries are not held against the other one's.
+
+        It is the first that has lost that one, and the last of all if the member may not have been
+        there to the end.
+        """
+        gone = other.of.who
+        lost = (v for v, members in self.views.items() if v > other.last and gone not in members)
+        ended = self.of.status != "crashed" and self.of.end != "open"
+        return min(lost, default=NEVER) if ended else min(*lost, self.last, NEVER)
+
+
+class Table:
+    """The messages, sorted by sender and seqno, and who has delivered them."""
+
+    def __init__(
+        self, summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]
+    ) -> None:
+        everybody = {who for of in summaries.values() for who in (of.who, *of.addresses)}
+        self.senders = sorted(everybody)
+        """By their numbers: the lives of a node one after the other."""
+        numbers = {who: number for number, who in enumerate(self.senders)}
+        self.summaries = summaries
+        self.heard = [Heard(of, deliveries[who], numbers) for who, of in summaries.items()]
+        codes = np.concatenate([np.empty(0, np.int64), *(each.rows for each in self.heard)])
+        self.messages, rows = np.unique(codes, return_inverse=True)
+        ends = np.cumsum([len(each.rows) for each in self.heard])
+        for each, mine in zip(self.heard, np.split(rows, ends), strict=False):
+            each.rows = mine
+
+    def by_member(self) -> Iterator[str]:
+        """Yield what a member's deliveries break, by themselves or against another's."""
+        nodes = np.unique([node for node, _ in self.senders], return_inverse=True)[1]
+        node_of = nodes[self.messages >> SEQNO_BITS] if len(nodes) else self.messages
+        before: list[tuple[Heard, Numbers]] = []
+        for each in self.heard:
+            places = np.full(len(self.messages), -1)
+            places[each.rows[::-1]] = np.arange(len(each.rows))[::-1]  # the first one stays
+            heard = places >= 0
+            first = np.arange(len(each.rows))
+            if np.count_nonzero(heard) < len(first):
+                yield from ("Integrity", "Fifo")
+                first = np.sort(places[heard])
+            nodes = node_of[heard]
+            if ((np.diff(places[heard]) < 0) & (np.diff(nodes) == 0)).any():
+                yield "Fifo"
+            if any(each.of.who not in each.views.get(view, ()) for view, _, _ in each.stretches):
+                yield "InView"
+            for other, theirs in before:
+                yield from _between(other, theirs, each, places)
+            before.append((each, first))
+
+    def by_sender(self) -> Iterator[str]:
+        """Yield what is broken by messages that their senders have not sent."""
+        sent = map(self.summaries.get, self.senders)
+        most = [each.seqno if each is not None and each.complete else NEVER for each in sent]
+        known = np.array(most, dtype=np.int64)
+        if len(known) and (self.messages & SEQNO > known[self.messages >> SEQNO_BITS]).any():
+            yield "Integrity"
+
+    def by_view(self) -> Iterator[str]:
+        """Yield what is broken by messages that not all delivered who went on from a view."""
+        parts: dict[int, list[tuple[Heard, Numbers]]] = {}
+        for each in self.heard:
+            for view, low, high in each.stretches:
+                parts.setdefault(view, []).append((each, each.rows[low:high]))
+        times = np.zeros(len(self.messages), dtype=np.int32)
+        for view, of_view in parts.items():
+            staying = sum(view in each.stayed for each in self.heard)
+            stayed: dict[int, list[Numbers]] = {}
+            for each, rows in of_view:
+                if view in each.stayed:
+                    stayed.setdefault(id(each), []).append(rows)
+            for pieces in stayed.values():
+                times[np.concatenate(pieces)] += 1  # of one that is there twice, once
+            for each, rows in of_view:
+                if (times[rows] < staying).any():
+                    yield "UniformAgreement"
+                    if view in each.stayed:
+                        yield "Agreement"
+            for _, rows in of_view:
+                times[rows] = 0
+
+
+def _between(one: Heard, first: Numbers, other: Heard, places: Numbers) -> Iterator[str]:
+    """Yield what is broken between two members, by what both have delivered.
+
+    `first` are the first one's deliveries, without those of a message again; `places` are the
+    other's, by message.
+    """
+    theirs = places[one.rows[first]]
+    both = theirs >= 0
+    theirs = theirs[both]
+    here, there = one.at_view[first[both]], other.at_view[theirs]
+    turned, apart = (theirs[1:] < theirs[:-1]).any(), here != there
+    if turned:
+        yield "UniformTotalOrder"
+    elif not apart.any():
+        return
+    counts = (here < one.counts_before(other)) & (there < other.counts_before(one))
+    if (np.diff(theirs[counts]) < 0).any():
+        yield "TotalOrder"
+    if apart[counts].any():
+        yield "VirtualSynchrony"
 
 
 def compared(verdict: RunVerdict, broken: Collection[str]) -> RunVerdict:
@@ -140,7 +201,7 @@ def compared(verdict: RunVerdict, broken: Collection[str]) -> RunVerdict:
         answers = ("violated", "not violated")
         reason = (
             f"two evaluations of {promise.name} differ: {answers[again]} by the members' logs, "
-            f"{answers[not again]} in SQL"
+            f"{answers[not again]} by the messages"
         )
         promises.append(msgspec.structs.replace(promise, verdict=INCONCLUSIVE, reason=reason))
         doubts.append(
@@ -161,44 +222,3 @@ def compared(verdict: RunVerdict, broken: Collection[str]) -> RunVerdict:
         findings=sorted([*verdict.findings, *doubts], key=Finding.place),
         promises=promises,
     )
-
-
-def _numbers(summaries: Mapping[Address, Summary]) -> dict[Address, int]:
-    """A number for everybody that is spoken of."""
-    known = set(summaries)
-    for summary in summaries.values():
-        known |= set(summary.addresses)
-        known |= {member for place in summary.views for member in place.members}
-    return {who: number for number, who in enumerate(sorted(known), 1)}
-
-
-def _life(of: Summary, numbers: Mapping[Address, int]) -> tuple[int, bool, bool, int, int]:
-    ended = of.status != "crashed" and of.end != "open"
-    last = max((place.view for place in of.views), default=0)
-    return (numbers[of.who], ended, of.complete, of.seqno, last)
-
-
-def _views(of: Summary, numbers: Mapping[Address, int]) -> Iterator[tuple[int, int, int]]:
-    """The last word on each view of the member's."""
-    views = {place.view: place.members for place in of.views}
-    for view, members in views.items():
-        yield from ((numbers[of.who], view, numbers[member]) for member in members)
-
-
-def _delivered(
-    of: Summary, words: Any, numbers: Mapping[Address, int]
-) -> Iterator[tuple[int, int, int, int]]:
-    """A row per message, as `trace/sequencer/rows.py` has packed them."""
-    who, at, view, message = numbers[of.who], 0, 0, 0
-    starts = dict(of.view_starts)
-    senders = [numbers[sender] * WIDTH for sender in of.addresses]
-    for place, word in enumerate(np.frombuffer(words, dtype=np.int64).tolist()):
-        if word >= 0:
-            view = starts.get(place, view)
-            message = senders[word // WIDTH] + word % WIDTH
-            yield who, at, view, message
-            at += 1
-        else:  # so many messages in all, of which the first stood before
-            for more in range(1, -word):
-                yield who, at, view, message + more
-                at += 1

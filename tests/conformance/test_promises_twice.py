@@ -1,4 +1,4 @@
-"""The promises by the members' logs, and by sets of rows in SQL: the same on any logs whatever.
+"""The promises by the members' logs, and over a table of messages: the same on any logs whatever.
 
 The logs need not be those of any protocol: members come and go as they like, views have any
 members, and deliveries follow one order but for a few that do not.
@@ -97,7 +97,7 @@ def test_both_evaluations_come_to_the_same(block: int) -> None:
         promises = evaluate(summaries, dict(deliveries))
 
         found = {promise.name for promise in promises if promise.verdict == VIOLATED}
-        assert found == again, f"seed {seed}: by the logs {found}, in SQL {again}"
+        assert found == again, f"seed {seed}: by the logs {found}, by the messages {again}"
         broken.update(found)
 
     assert len(broken) == 8

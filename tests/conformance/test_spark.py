@@ -92,7 +92,7 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     [unread] = [verdict.first for verdict in distributed if verdict.run == "behind"]
     assert unread is not None
     assert unread.reason.endswith("with messages of an earlier view unread")
-    # Each promise is broken somewhere, and SQL, which was asked as well, has found the same.
+    # Each promise is broken somewhere, and both evaluations have found it.
     asked = {promise.name for verdict in local for promise in verdict.promises}
     violated = {
         p.name for verdict in distributed for p in verdict.promises if p.verdict == "violated"

@@ -71,7 +71,7 @@ def _as_far_as_checked(promise: Promise) -> Promise:
 
 
 def again(run: Run) -> list[str]:
-    """Evaluate the promises a second time, in SQL; those of groups that merge are asked once."""
+    """Evaluate the promises a second time; those of groups that merge are asked once."""
     if merges(run):
         return []
     from raincheck.conformance.spark.recount import recounted
