@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from raincheck.conformance.errors import UsageError
 from raincheck.conformance.trace.findings import VIOLATED, Finding
 from raincheck.conformance.trace.inputs import files_there
 from raincheck.conformance.trace.judged import RunVerdict
@@ -25,6 +26,7 @@ from raincheck.conformance.trace.live.live import Broken, Live
 from raincheck.conformance.trace.tracefile import SUFFIXES
 
 from .pipeline import check_paths
+from .settings import embedded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +36,8 @@ STATE: Final = "ends binary"
 ANSWER: Final = "run string, answer binary"
 ANSWERS: Final = "answers"
 """The folder in the checkpoint with the last answer of each run."""
+PAUSE: Final = "200 milliseconds"
+"""Between two looks at the files, where the batch takes less."""
 
 
 class Answer(msgspec.Struct):
@@ -80,6 +84,8 @@ def followed(stream: str, run: str, ends: dict[str, int], looked: float) -> Answ
     live = _followed.setdefault((stream, run), Live(()))
     live.read_to({Path(path): end for path, end in ends.items()}, time.monotonic())
     broken = live.broken(whole=live.short)
+    if live.over:  # what comes later all the same is read with the rest once more
+        del _followed[stream, run]
     return Answer(run, live.events, live.over, looked, broken.findings, broken.verdicts)
 
 
@@ -92,11 +98,15 @@ class SparkStream:
         paths: list[Path],
         checkpoint: Path,
         clock: Callable[[], float] = time.monotonic,
-        every: str = "0 seconds",
     ) -> None:
-        """Start the query, or go on from its checkpoint; `every` is its trigger's interval."""
+        """Start the query, or go on from its checkpoint.
+
+        Raises UsageError on a cluster, whose workers would have to keep what they follow.
+        """
         from .growing_source import GrowingFiles
 
+        if not embedded(master := session.sparkContext.master):
+            raise UsageError(f"--stream is for Spark in this process, local[N], not {master}.")
         self.looked_at = clock()
         self.batches = 0
         self._session, self._paths, self._clock = session, paths, clock
@@ -123,12 +133,13 @@ class SparkStream:
             answers.writeStream.foreachBatch(self._take)
             .outputMode("update")
             .option("checkpointLocation", str((checkpoint / "spark").absolute()))
-            .trigger(processingTime=every)
+            .trigger(processingTime=PAUSE)
             .start()
         )
 
     def _take(self, answers: DataFrame, _batch: int) -> None:
         """Keep the runs' answers; a batch that is repeated says the same."""
+        known = dict(self._answers)
         for row in answers.collect():
             text = bytes(row.answer)
             answer = msgspec.json.decode(text, type=Answer)
@@ -136,8 +147,10 @@ class SparkStream:
             draft = path.with_suffix(".next")
             draft.write_bytes(text)
             draft.replace(path)
-            self._answers[answer.run] = answer
+            known[answer.run] = answer
             self.looked_at = self._clock() - (time.time() - answer.at)
+        # In one step, since another thread reads them.
+        self._answers = known
         self.batches += 1
 
     @property
@@ -152,8 +165,10 @@ class SparkStream:
 
     @property
     def over(self) -> bool:
-        """Whether all is there that is to come."""
-        return bool(self._answers) and all(each.over for each in self._answers.values())
+        """Whether all is there that is to come, and was read."""
+        answers = self._answers.values()
+        ended = bool(answers) and all(each.over for each in answers)
+        return ended and not self._query.status["isDataAvailable"]
 
     def miscounted(self, verdicts: Iterable[RunVerdict]) -> dict[str, tuple[int, int]]:
         """Return the runs of which other events were read than the verdicts count: how many, and
@@ -166,7 +181,7 @@ class SparkStream:
         found: dict[str, tuple[int, int]] = {}
         for run in sorted(there.keys() | self._answers.keys()):
             answer, events = self._answers.get(run), there.get(run, 0)
-            read, over = (0, self.over) if answer is None else (answer.events, answer.over)
+            read, over = (0, False) if answer is None else (answer.events, answer.over)
             if read > events or (read < events and over):
                 found[run] = read, events
         return found

@@ -18,7 +18,7 @@ from raincheck.conformance.damage.files import Files
 from raincheck.conformance.damage.raw import KINDS
 from raincheck.conformance.spark import streaming
 from raincheck.conformance.spark.streaming import SparkStream, followed
-from raincheck.conformance.testing.growing import grown
+from raincheck.conformance.testing.growing import grown, violated
 from raincheck.conformance.trace.findings import VIOLATED
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.layers.judged import LAYERS
@@ -43,14 +43,6 @@ def _new_worker() -> Iterator[None]:
     streaming._followed.clear()
     yield
     streaming._followed.clear()
-
-
-def violated(verdicts: list[RunVerdict]) -> Told:
-    found: Told = set()
-    for each in verdicts:
-        found |= {about(each.protocol, one) for one in each.findings if one.verdict == VIOLATED}
-        found |= {(each.run, one.name) for one in each.promises if one.verdict == VIOLATED}
-    return found
 
 
 def read(verdicts: list[RunVerdict]) -> int:
@@ -215,7 +207,9 @@ def test_a_stream_that_is_killed_goes_on_from_its_checkpoint(tmp_path: Path) -> 
             os.sched_yield()
         os.killpg(process.pid, signal.SIGKILL)
     for name, text in files:
-        (place / name).write_bytes(text.replace(b'"seqno":90,', b'"seqno":91,'))
+        wrong = text.replace(b'"seqno":20,', b'"seqno":21,', 1)
+        assert wrong[: len(text) // 2] == text[: len(text) // 2]
+        (place / name).write_bytes(wrong)
 
     ended = subprocess.run(
         [*words, "--out", str(tmp_path / "f")], capture_output=True, text=True, check=False
