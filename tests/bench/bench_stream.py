@@ -9,6 +9,7 @@ had looked at the files before, and the next. A lie that is not told is an error
 """
 
 import argparse
+import re
 import tempfile
 import threading
 import time
@@ -19,17 +20,15 @@ from raincheck.conformance.spark.streaming import SparkStream
 from raincheck.conformance.trace.sequencer.steady import write_steady
 
 
-def lie(folder: Path, place: Path, number: int) -> str:
-    """Write a run with a lie; return its name."""
-    run = f"lie{number}"
-    write_steady(folder / run, 40, 3, run=run)
-    files = sorted((folder / run).iterdir())
-    wrong = files[0].read_bytes().replace(b'"seqno":3,', b'"seqno":4,', 1)
-    if number % 2:
-        wrong = files[0].read_bytes().replace(b'"crc":', b'"crc":1', 1)
-    for file, text in zip(files, [wrong, *(each.read_bytes() for each in files[1:])], strict=True):
-        (place / file.name).write_bytes(text)
-    return run
+def lies(folder: Path) -> list[dict[str, bytes]]:
+    """The files of two runs named "lie": one has a wrong number, one contents that nobody sent."""
+    files = {path.name: path.read_bytes() for path in write_steady(folder, 200, 3, run="lie")}
+    first, second, *_ = sorted(files)
+    wrong = files[first].replace(b'"seqno":3,', b'"seqno":4,', 1)
+    lines = files[second].splitlines(keepends=True)
+    at = next(number for number, line in enumerate(lines) if b'"ReceiveData"' in line)
+    lines[at] = re.sub(rb'"crc":[0-9]+', b'"crc":7', lines[at], count=1)
+    return [files | {first: wrong}, files | {second: b"".join(lines)}]
 
 
 def load(folder: Path, place: Path, rate: float, stop: threading.Event) -> None:
@@ -59,25 +58,30 @@ def main() -> None:
         stop = threading.Event()
         writer = threading.Thread(target=load, args=(folder, place, args.rate, stop))
         writer.start()
-        while not stream.batches:
-            stream.turn(0.0)
-            time.sleep(0.05)
-        batches, seconds = [], []
-        for number in range(args.runs):
-            run = lie(folder, place, number)
-            stream.turn(0.0)
-            written = time.monotonic()
-            ended = 0
-            while run not in {each.run for _, each in stream.broken(whole=True).findings}:
-                while not (new := stream.turn(0.0)):
-                    assert time.monotonic() - written < 300, f"{run} was not told"
-                    time.sleep(0.01)
-                ended += new
-            batches.append(ended)
-            seconds.append(time.monotonic() - written)
-        events = stream.events
-        stop.set()
-        writer.join()
+        try:
+            while not stream.batches:
+                stream.turn(0.0)
+                time.sleep(0.05)
+            batches, seconds, small = [], [], lies(folder / "small")
+            for number in range(args.runs):
+                run = f"lie{number}"
+                for name, text in small[number % 2].items():
+                    text = text.replace(b'"run":"lie"', f'"run":"{run}"'.encode())
+                    (place / name.replace("lie", run)).write_bytes(text)
+                stream.turn(0.0)
+                written = time.monotonic()
+                ended = 0
+                while run not in {each.run for _, each in stream.broken(whole=True).findings}:
+                    while not (new := stream.turn(0.0)):
+                        assert time.monotonic() - written < 300, f"{run} was not told"
+                        time.sleep(0.01)
+                    ended += new
+                batches.append(ended)
+                seconds.append(time.monotonic() - written)
+            events = stream.events
+        finally:
+            stop.set()
+            writer.join()
         stream.close(0.0)
     seconds.sort()
     print(
