@@ -21,6 +21,7 @@ from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.report.pages import mark_of
 from raincheck.conformance.ui import Steps
+from raincheck.impl.recording.sending import place_of
 
 from .faults import AnyFault, Plan
 from .lives import command_of
@@ -180,6 +181,7 @@ class GroupCampaign(Campaign[AnyJudged], Generic[AnyJudged, AnySettings, AnyFaul
         options += ["--size", str(args.size), "--rate", f"{self.settings.rate:g}", *which]
         options += ["--undo", args.undo] if args.undo else []
         options += ["--no-check"] if args.no_check else []
+        options += ["--trace-to", args.trace_to] if args.trace_to else []
         return options + self.more_options()
 
     def dry(self) -> None:
@@ -210,6 +212,25 @@ def check_counts(args: argparse.Namespace, rate: float, no_rate: str, largest: i
         raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
     if args.soak is not None and args.soak <= 0:
         raise UsageError(f"--soak is {args.soak:g}: it must be above 0.")
+
+
+def reader_of(args: argparse.Namespace) -> str:
+    """Return the socket of the reader beside the files, or ""; raise UsageError if it cannot be.
+
+    Following ends with the first run.
+    """
+    reader = str(args.trace_to)
+    if not reader:
+        return ""
+    try:
+        place = place_of(reader)
+    except ValueError as problem:
+        raise UsageError(f"--trace-to: {problem}.") from problem
+    if place is None:
+        raise UsageError(f"--trace-to is {reader}: give unix:PATH or tcp:ADDRESS:PORT.")
+    if args.runs > 1 or args.soak is not None:
+        raise UsageError("--trace-to is for one run: leave out --runs and --soak.")
+    return reader
 
 
 @contextlib.contextmanager

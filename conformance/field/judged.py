@@ -127,6 +127,8 @@ class Judged(ABC, Generic[AnyRecord]):
             "judged": dict(self.judged),
             "plan": record.plan,
         }
+        if record.unsent is not None:
+            figures["unsent"] = record.unsent
         reasons = list(self.reasons)
         verdict, expected = self.outcome()
         if verdict != expected:

@@ -56,6 +56,8 @@ class Life:
     status: dict[str, Any] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     trace_failed: str = ""
+    unsent: int = 0
+    """How many records of its traces a reader beside the files was not sent, as it said itself."""
     hearing: asyncio.Task[None] | None = None
 
     @property
@@ -115,6 +117,8 @@ class Life:
                 self.status = event
             case "trace_failed":
                 self.trace_failed = event["sentence"]
+            case "unsent":
+                self.unsent = event["records"]
             case "excluded" | "stuck" | "setup":
                 self.sentence = event["sentence"]
 

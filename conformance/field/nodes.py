@@ -36,6 +36,7 @@ def parser_of(module: str, group: str, join_timeout: float) -> argparse.Argument
     add("--run", required=True, help="the run's name")
     add("--bind", default="127.0.0.1:0", metavar="HOST:PORT")
     add("--traces", type=Path, required=True, metavar="DIR")
+    add("--trace-to", default="", metavar="ADDRESS", help="a reader's socket, for the traces too")
     add("--log", type=Path, metavar="FILE", help="for warnings")
     add("--damage", default="", metavar="KIND=SHARE,...", help="loss, duplicate, delay, reorder")
     add("--size", type=int, required=True, help="bytes of a message")
@@ -67,6 +68,12 @@ def damaged(
 def trace_failed(sentence: str) -> None:
     """Report that a trace has stopped, and why."""
     tell("trace_failed", sentence=sentence)
+
+
+def tell_unsent(records: int) -> None:
+    """Report how many records of traces the reader at `--trace-to` was not sent."""
+    if records:
+        tell("unsent", records=records)
 
 
 async def orders() -> AsyncIterator[list[str]]:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic
 
+from raincheck.impl.recording.sending import TraceSender, place_of
+
 from .faults import AnyFault, Plan
 from .lives import AnyLife, last_line
 
@@ -26,6 +28,8 @@ class RunSettings:
     """Bytes of a message."""
     undo: str = ""
     """The repairs that are undone."""
+    trace_to: str = ""
+    """A reader's socket, to which the traces are sent as well."""
 
 
 @dataclass(slots=True)
@@ -45,6 +49,9 @@ class RunRecord(Generic[AnyFault, AnyLife]):
     seconds: float = 0.0
     nodes: tuple[str, ...] = ()
     """All names that the traces' headers list; some are of spares that may never come."""
+    unsent: int | None = None
+    """How many records a reader beside the files was not sent, as far as members lived to say so;
+    None if there is no such reader."""
 
     def faults(self) -> dict[str, int]:
         """Return how often each kind of process fault was done."""
@@ -81,8 +88,24 @@ class RunRecord(Generic[AnyFault, AnyLife]):
             if node not in came
         ]
         if crashes or absent:
-            write_rows(folder / "traces" / f"{self.run}.faults.jsonl", [*crashes, *absent])
+            write_rows(self._faults(folder), [*crashes, *absent])
         return killed
+
+    def _faults(self, folder: Path) -> Path:
+        return folder / "traces" / f"{self.run}.faults.jsonl"
+
+    def tell_reader(self, folder: Path, reader: str) -> None:
+        """Tell the reader beside the files who is gone, which ends what it waits for; count what
+        it was not sent.
+        """
+        place, path = place_of(reader), self._faults(folder)
+        assert place is not None
+        sender = TraceSender(place)
+        rows = path.read_bytes().splitlines() if path.is_file() else []
+        for row in rows:
+            sender(json.loads(row))
+        sender.close()
+        self.unsent = sum(life.unsent for life in self.lives) + sender.lost
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:

@@ -27,6 +27,7 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
     LEAVE = 20.0
     """Seconds until each wait is given up."""
 
+    settings: RunSettings
     members: Lives[AnyLife]
     asked_by: tuple[int, ...] = (signal.SIGUSR1,)
     """The signals at which a member says for what it waits."""
@@ -132,6 +133,8 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
     async def _gather(self) -> None:
         """Gather the files that are left, after every process has ended."""
         self.record.collect(self.folder)
+        if self.settings.trace_to:
+            self.record.tell_reader(self.folder, self.settings.trace_to)
 
     # ------------------------------------------------------------------ what faults share
 
@@ -193,6 +196,7 @@ def shared_options(
     return {
         "run": record.run,
         "traces": folder / "traces",
+        "trace_to": settings.trace_to,
         "size": settings.size,
         "rate": settings.rate,
         "damage": ",".join(f"{kind}={share:g}" for kind, share in damage.items()),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
+from typing import Any
+
+from raincheck.conformance.trace.findings import VIOLATED
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.verbs.following import about
 
 PIECES = (1, 9, 120, 900, 5000)
 """Bytes that are written at once."""
@@ -29,3 +34,12 @@ def grown(
             now += random.choice((0.1, 1.0, 30.0))
             yield now
     yield now
+
+
+def violated(verdicts: Iterable[RunVerdict]) -> set[tuple[Any, ...]]:
+    """Return what these verdicts call violated, as it is told while files grow."""
+    found: set[tuple[Any, ...]] = set()
+    for each in verdicts:
+        found |= {about(each.protocol, one) for one in each.findings if one.verdict == VIOLATED}
+        found |= {(each.run, one.name) for one in each.promises if one.verdict == VIOLATED}
+    return found

@@ -11,6 +11,7 @@ import argparse
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,13 +45,23 @@ from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
 
-from .following import Follower, listening, sources, unconfirmed
+from .following import (
+    TRACE,
+    Follower,
+    listening,
+    miscounted,
+    refuse_following,
+    sources,
+    unconfirmed,
+)
 from .following import add_arguments as add_following
 from .sparking import add_arguments as add_spark
 from .sparking import only_paths, refuse, session_of, words_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from raincheck.conformance.spark.streaming import SparkStream
 
 NEED_SYNCHRONY = frozenset(
     {
@@ -71,7 +82,6 @@ left the view its entry of receivedTable is gone, and a late duplicate passes.
 UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
 """Not promised unless delivery is safe: else reported, but never counted against a run."""
 SHOWN = 5
-TRACE = "trace"
 BRIEF_BELOW = 200_000_000
 """Bytes of traces up to which Spark is tuned to start fast, not to run long."""
 
@@ -137,9 +147,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             "--properties and --complete are for --log-format deliveries and other systems' logs."
         )
     refuse(args)
-    if args.on_violation and not args.follow:
-        raise UsageError("--on-violation is for --follow.")
-    if args.follow:
+    refuse_following(args)
+    if args.follow or args.stream:
         return _follow(args, ui)
     # A wrong path must not destroy the evidence that an earlier run left in the folder.
     if args.engine == "spark":
@@ -168,9 +177,7 @@ def _on_spark(args: argparse.Namespace, ui: Ui, files: list[Path], again: str) -
 
 def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Judge the traces or delivery logs while they are written."""
-    if args.engine != "local":
-        raise UsageError("--follow judges in one process: leave out the engine.")
-    args.paths = only_paths(args.paths, "--follow")
+    args.paths = only_paths(args.paths, "--follow or --stream")
     if args.log_format == TRACE:
         return _follow_traces(args, ui)
     # A wrong path must not destroy the evidence that is there.
@@ -193,22 +200,33 @@ def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
 def _follow_traces(args: argparse.Namespace, ui: Ui) -> Outcome:
     started = time.monotonic()
     there, places = sources(args.paths)
-    folder = args.out / "received"
+    checkpoint = args.checkpoint or args.out / "checkpoint"
+    folder = (checkpoint if args.stream else args.out) / "received"
     # A wrong path must not destroy the evidence that is there.
     evidence = Evidence("conform", args.out)
-    live = Live([*there, *([folder] if places else [])])
+    read = [*there, *([folder] if places else [])]
     failing = partial(_failing, strict=args.strict)
-    follower = Follower(live, args.on_violation, ui, failing)
-    follower.receiver = listening(places, folder, ui)
-    try:
-        verdicts = follower.run()
-    finally:
-        follower.close()
-    verdicts = list(map(located, verdicts))
+    with ExitStack() as ends:
+        # What is sent meanwhile waits in files.
+        receiver = listening(places, folder, ui, anew=not args.stream)
+        if receiver is not None:
+            ends.callback(receiver.close)
+        stream: SparkStream | None = None
+        if args.stream:
+            from raincheck.conformance.spark import streaming
+
+            session = ends.enter_context(session_of(args, ui, brief=True))
+            stream = streaming.SparkStream(session, read, checkpoint)
+        live = Live(read) if stream is None else stream
+        follower = Follower[RunVerdict](live, args.on_violation, ui, failing)
+        follower.receiver = receiver
+        verdicts = list(map(located, follower.run()))
     results, problems = _judged(verdicts, args, evidence, time.monotonic() - started)
     results += unconfirmed(follower.told, verdicts, results)
+    if stream is not None:
+        results += miscounted(stream.miscounted(verdicts))
     # Of the files, which stay, the same is said once more.
-    args.paths = [*there, *([folder] if places else [])]
+    args.paths = read
     return _followed(args, ui, evidence, follower, results, problems)
 
 
@@ -220,7 +238,8 @@ def _followed(
     results: list[Result],
     problems: list[Problem],
 ) -> Outcome:
-    args.follow, args.on_violation = False, []
+    args.follow = args.stream = False
+    args.on_violation, args.checkpoint = [], None
     again = _reproduce(args)
     alarms = follower.alarms
     figures = {"told": len(follower.told), "alarms": alarms.given, "alarms_failed": alarms.failed}
@@ -426,6 +445,8 @@ def _reproduce(args: argparse.Namespace) -> str:
         (bool(args.properties), ["--properties", args.properties]),
         (args.complete, ["--complete"]),
         (args.follow, ["--follow"]),
+        (args.stream, ["--stream"]),
+        (bool(args.checkpoint), ["--checkpoint", str(args.checkpoint)]),
         *((True, ["--on-violation", each]) for each in args.on_violation),
         (args.seed != 1, ["--seed", str(args.seed)]),
     )

@@ -1,4 +1,4 @@
-"""`raincheck conform --follow`: traces and logs of a running system, judged while they are written.
+"""`raincheck conform --follow` and `--stream`: a running system, judged while it writes.
 
 A violation is told at once: of a file, of a stream or between members as soon as its records are
 read; of a promise while the run is short enough to be judged whole again and again, else at the
@@ -21,6 +21,7 @@ import msgspec
 
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.outcome import INCONCLUSIVE, Result
+from raincheck.conformance.spark.settings import embedded
 from raincheck.conformance.trace.explaintrace import describe
 from raincheck.conformance.trace.findings import Finding
 from raincheck.conformance.trace.judged import RunVerdict
@@ -30,6 +31,8 @@ from raincheck.conformance.trace.live.receiver import Receiver
 from raincheck.conformance.ui import Ui
 from raincheck.impl.recording.sending import Place, place_of
 
+TRACE: Final = "trace"
+"""The log format of traces."""
 POLL: Final = 0.05
 """Seconds between two looks at files that have nothing new."""
 OVER: Final = 1.0
@@ -47,12 +50,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of them have ended or Ctrl-C",
     )
     parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="the same with --engine spark, for traces: each run is followed by one of Spark's "
+        "workers",
+    )
+    parser.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FOLDER",
+        help="with --stream: where it keeps how far it has come; with the same folder it goes on "
+        "from there (default: in the evidence folder)",
+    )
+    parser.add_argument(
         "--on-violation",
         action="append",
         default=[],
         metavar="ACT",
-        help=f"with --follow: '{EXIT}' to end at the first violation, a URL to which it is posted, "
-        "or a command that has it as JSON on its stdin; may be given several times",
+        help=f"with --follow or --stream: '{EXIT}' to end at the first violation, a URL to which "
+        "it is posted, or a command that has it as JSON on its stdin; may be given several times",
     )
 
 
@@ -200,11 +216,34 @@ class Follower(Generic[V]):
         self.stop = self.stop or self._exits
 
 
-def listening(places: list[Place], folder: Path, ui: Ui) -> Receiver | None:
-    """Listen at the sockets, if there are any; what comes is written to the folder."""
+def refuse_following(args: argparse.Namespace) -> None:
+    """Raise UsageError where what is told of following has no meaning."""
+    if args.on_violation and not (args.follow or args.stream):
+        raise UsageError("--on-violation is for --follow and --stream.")
+    if args.checkpoint and not args.stream:
+        raise UsageError("--checkpoint is for --stream.")
+    if args.follow and args.engine != "local":
+        raise UsageError("--follow judges in one process: leave out the engine, or use --stream.")
+    if not args.stream:
+        return
+    if args.follow:
+        raise UsageError("--stream takes the place of --follow: give one of them.")
+    if args.engine != "spark":
+        raise UsageError("--stream is for --engine spark; in one process there is --follow.")
+    if args.log_format != TRACE:
+        raise UsageError("--stream is for traces: delivery logs are followed by --follow.")
+    if args.remote or (args.master and not embedded(args.master)):
+        raise UsageError("--stream is for Spark in this process, --master local[N], so far.")
+
+
+def listening(places: list[Place], folder: Path, ui: Ui, *, anew: bool = True) -> Receiver | None:
+    """Listen at the sockets, if there are any; what comes is written to the folder.
+
+    `anew`: what an earlier reader has left there is no part of it.
+    """
     if not places:
         return None
-    if folder.exists():
+    if anew and folder.exists():
         shutil.rmtree(folder)
     receiver = Receiver(places, folder, ui.say)
     for place in receiver.places:
@@ -253,6 +292,16 @@ def unconfirmed(
         if key not in known:
             detail = f"it was told while the files grew, and is not in the verdict: {text}"
             yield Result(f"follow: {key[0]}", "", INCONCLUSIVE, detail=detail)
+
+
+def miscounted(runs: Mapping[str, tuple[int, int]]) -> Iterator[Result]:
+    """Yield the runs of which a stream has read other events than there are in the files."""
+    for run, (read, there) in runs.items():
+        detail = (
+            f"{read} events were read while the files grew, and they have {there}: what was told "
+            "of this run is not all, or too much"
+        )
+        yield Result(f"stream: {run}", "", INCONCLUSIVE, detail=detail)
 
 
 @contextmanager

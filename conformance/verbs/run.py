@@ -62,6 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="record without checking; check later with raincheck conform",
     )
+    add(
+        "--trace-to", default="", metavar="ADDRESS",
+        help="send the traces of a run also to unix:PATH or tcp:ADDRESS:PORT, where raincheck "
+        "conform --follow listens",
+    )  # fmt: skip
     # Undoes repairs, so that tests can see the checks notice; not for users.
     add("--undo", default="", help=argparse.SUPPRESS)
     for each in offering("run"):

@@ -39,9 +39,8 @@ from raincheck.impl.asking.desk import Desk, who_may_ask
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
-from raincheck.impl.recording.sending import TraceSender, Writer, place_of
+from raincheck.impl.recording.sending import Writer, writer_to
 from raincheck.impl.recording.sequencer import sequencer_recorder
-from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sealing.keys import KeySource, keys_to_seal
 from raincheck.impl.stack.config import (
     DELIVERIES,
@@ -68,7 +67,7 @@ from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
 
 from .events import Request
-from .idle_settings import BESIDE, FILLED_IN, check_filled_in, check_given
+from .idle_settings import BESIDE, FILLED_IN, check_filled_in, check_given, check_trace
 from .payloads import Payload
 from .state_callbacks import GetStateCall, SetStateCall
 
@@ -252,7 +251,7 @@ class ChannelConfig:
         check_filled_in("stack", self.stack, FILLED_IN)
         if self.ask is not None:
             inside(self.ask, "ask")
-        check_given(self, self.stack, recorded=self.recorded)
+        check_given(self, self.stack)
         merges = self._protocols()
         stateless = self.get_state is None or self.set_state is None
         if merges.on_merge == "state" and stateless:
@@ -261,10 +260,7 @@ class ChannelConfig:
             raise ConfigError(
                 f"trace= is of SEQUENCER, and order is {merges.order!r}; leave one of them out"
             )
-        try:
-            place_of(str(self.trace))
-        except ValueError as error:
-            raise ConfigError(f"trace={error}") from error
+        check_trace(self)
         parse_endpoint(self.bind, "bind")
         parse_endpoint(self._ip_group, "group")
         if self.advertise is not None:
@@ -316,12 +312,7 @@ class ChannelConfig:
         seed = address.incarnation if self.seed is None else self.seed
         if self.trace is None:
             return Stack(address, config, seed=seed, secret=token_bytes(32)), None
-        place = place_of(str(self.trace))
-        writer = (
-            TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-            if place is None
-            else TraceSender(place, problem=_log.error)
-        )
+        writer = writer_to(self.trace, self.run, address, problem=_log.error)
         recorder = sequencer_recorder(
             self.run,
             address,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
@@ -10,7 +9,6 @@ from time import monotonic
 from raincheck.impl.asking.desk import Desk
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import View, shown
-from raincheck.impl.recording.sending import Writer
 from raincheck.impl.stack.reports import (
     Dropped,
     Left,
@@ -25,11 +23,9 @@ from raincheck.impl.transport.contract import Transport
 
 from .events import view_change
 from .gathering import IDLE, Gathering
-from .shell import Shell
+from .shell import Shell, Trace
 
 _log = logging.getLogger("raincheck")
-WRITTEN_WITHIN = 0.1
-"""Seconds after which a record of the trace is written, or sent, at the latest."""
 
 
 class Driver(Shell[Report]):
@@ -40,13 +36,11 @@ class Driver(Shell[Report]):
         stack: Stack,
         transport: Transport,
         report: Callable[[Report], None],
-        writer: Writer | None = None,
+        trace: Trace | None = None,
         desk: Desk | None = None,
     ) -> None:
-        super().__init__(stack, transport, report, soon=stack.flush, desk=desk)
+        super().__init__(stack, transport, report, soon=stack.flush, desk=desk, trace=trace)
         self.stack = stack
-        self._writer = writer
-        self._writing: asyncio.TimerHandle | None = None
         self._gathering = Gathering()
         self._wanted = False  # a run, since the last one
         self._left_at = 0.0  # when the last one was
@@ -109,12 +103,6 @@ class Driver(Shell[Report]):
         self._left_at = monotonic()
         self._run(self._step_soon)
 
-    @property
-    def counters(self) -> dict[str, int]:
-        """The stack's and, as transport.*, the transport's; and what the trace lacks."""
-        lost = 0 if self._writer is None else self._writer.lost
-        return super().counters | {"trace.lost": lost}
-
     def run(self, step: Callable[[float], None]) -> None:
         """Give the stack one input, and take the steps that follow."""
 
@@ -135,31 +123,6 @@ class Driver(Shell[Report]):
     def leave(self) -> None:
         """Begin the graceful leave; the report Left ends it."""
         self._run(self.stack.leave)
-
-    async def close(self) -> None:
-        """Release timer, sockets and trace; the stack is not run again."""
-        try:
-            await super().close()
-        finally:
-            self.end_trace()
-
-    def end_trace(self) -> None:
-        """Close the trace."""
-        if self._writing is not None:
-            self._writing.cancel()
-        if self._writer is not None:
-            self._writer.close()
-
-    def _write_soon(self) -> None:
-        """Let who follows the trace have what it lacks, a moment from now."""
-        if self._writer is not None and self._writing is None and self._writer.pending:
-            self._writing = self._loop.call_later(WRITTEN_WITHIN, self._write)
-
-    def _write(self) -> None:
-        self._writing = None
-        if self._writer is not None:
-            self._writer.flush()
-            self._write_soon()
 
     def _run(self, step: Callable[[float], None]) -> None:
         if self._closed:

@@ -11,6 +11,7 @@ from typing import Any
 
 from raincheck.impl.arguments import defaults_of, shown_value, without_effect
 from raincheck.impl.errors import ConfigError
+from raincheck.impl.recording.sending import place_of
 from raincheck.impl.stack.config import StackConfig
 
 OF_PRIMARY = ("expected_votes", "votes", "tie_breaker", "found", "primary_timeout")
@@ -45,17 +46,34 @@ def check_filled_in(argument: str, settings: object, names: Collection[str]) -> 
             )
 
 
-def check_given(config: Any, stack: StackConfig, *, recorded: bool) -> None:
+def check_given(config: Any, stack: StackConfig) -> None:
     """Raise ConfigError for the first argument of a channel that has no effect beside the others.
 
-    None stands for one that is not given; `recorded`: there will be a trace.
+    None stands for one that is not given.
     """
-    problem = next(_idle(config, stack, recorded), "")
+    problem = next(_idle(config, stack), "")
     if problem:
         raise ConfigError(problem)
 
 
-def _idle(config: Any, stack: StackConfig, recorded: bool) -> Iterator[str]:
+def check_trace(config: Any) -> None:
+    """Raise ConfigError for a trace's socket that cannot be, and for what only a trace has."""
+    try:
+        place_of(str(config.trace))
+    except ValueError as error:
+        raise ConfigError(f"trace={error}") from error
+    if config.recorded:
+        return
+    for name in ("run", "nodes"):
+        value = getattr(config, name)
+        if value != defaults_of(type(config))[name]:
+            raise ConfigError(
+                f"{name} is {shown_value(value)}, and only a trace has it; give trace=, or "
+                f"leave {name}= out"
+            )
+
+
+def _idle(config: Any, stack: StackConfig) -> Iterator[str]:
     if config.primary is None and stack.primary is None:
         for name in OF_PRIMARY:
             value = getattr(config, name)
@@ -75,11 +93,3 @@ def _idle(config: Any, stack: StackConfig, recorded: bool) -> Iterator[str]:
         )
     if config.advertise is not None and config.transport == "multicast":
         yield "advertise= is for the transports udp and tcp, not for multicast; leave it out"
-    if not recorded:
-        for name in ("run", "nodes"):
-            value = getattr(config, name)
-            if value != defaults_of(type(config))[name]:
-                yield (
-                    f"{name} is {shown_value(value)}, and only a trace has it; give trace=, or "
-                    f"leave {name}= out"
-                )

@@ -82,8 +82,9 @@ class Ring(Connected[RingDriver]):
         """Use `Ring.connect` instead."""
         desk = settings.make_desk(opened.transport, lambda: encoded(self.status()))
         driver = RingDriver(
-            opened.node, opened.transport, self._reported, opened.keep, opened.starter, desk
-        )
+            opened.node, opened.transport, self._reported, opened.keep, opened.starter, desk,
+            opened.trace,
+        )  # fmt: skip
         lock = Lock(driver, self._until, opened.node.config.identity)
         inbox = Inbox(settings.inbox, hold=lock.rest, release=lock.stop_resting)
         super().__init__(driver, inbox, of="ring", key=settings.key)

@@ -6,6 +6,7 @@ Whatever cannot work is found here, before anything is sent, and is one ConfigEr
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,11 +18,14 @@ from raincheck.impl.arguments import (
     ADMISSION,
     FILE,
     FLAG,
+    FOLDER,
     FUNCTION,
+    IN_FILE_NAMES,
     INCARNATION,
     KEYS,
     LISTED,
     NAME,
+    NAMES,
     NETWORKS,
     PLACE,
     PLACES,
@@ -37,6 +41,7 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
 from raincheck.impl.raincore.core import Repairs
+from raincheck.impl.recording.raincore import RingTrace
 from raincheck.impl.ring.config import RECOVERIES, RingConfig
 from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
@@ -49,11 +54,12 @@ from raincheck.impl.transport.contract import Transport, is_own, parse_endpoint
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
-from .idle_settings import check_filled_in
+from .idle_settings import check_filled_in, check_trace
 from .names import Names
 from .ring_places import Places, check_names, places_of
 from .ring_starting import settled
 
+_log = logging.getLogger("raincheck")
 A_CONFIG = instance(RingConfig, "give a RingConfig, as in config=RingConfig(hungry=3.0)")
 _LIFE = 56  # bits of the number that tells the memories of a name from each other
 
@@ -77,6 +83,9 @@ class RingKeywords(TypedDict, total=False):
     timeout: float
     leave_timeout: float
     inbox: int
+    trace: str | Path | None
+    run: str
+    nodes: Sequence[str]
     admit: Admit | Sequence[str] | None
     ask: Sequence[str] | None
     key: KeySource
@@ -129,6 +138,15 @@ class RingSettings:
     inbox: Annotated[int, count(0, what=" (0: take no messages)")] = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the token waits for it.
     0: this member takes no messages at all."""
+    trace: Annotated[str | Path, FOLDER] | None = None
+    """Folder for a trace file of what RAINCORE handles, or where `raincheck conform --follow`
+    listens: "unix:PATH" or "tcp:ADDRESS:PORT"; None: no tracing. A member that comes back by its
+    state file is traced only in the folder that has its trace so far."""
+    run: Annotated[str, IN_FILE_NAMES] = "run"
+    """Name of the run in trace records and in the trace file's name."""
+    nodes: Annotated[Sequence[str], NAMES] = ()
+    """Names of all nodes of the run, as far as they are known, for the trace's header; those of
+    `members` are."""
 
     admit: Annotated[Admit | Sequence[str], ADMISSION] | None = None
     """Who may join by this member: networks ("10.0.0.0/8"), or a function that is given the
@@ -171,6 +189,7 @@ class RingSettings:
             raise ConfigError("sync is True, and there is no file to sync; give state_file=")
         if self.found and not self.members:
             raise ConfigError("found=True is for one of members=; name them")
+        check_trace(self)
         admission(self.admit)
         if self.ask is not None:
             inside(self.ask, "ask")
@@ -187,6 +206,11 @@ class RingSettings:
                 f"{len(self.members)} members are more than max_members "
                 f"({self.config.max_members}); raise max_members, or let some of them join"
             )
+
+    @property
+    def recorded(self) -> bool:
+        """Whether there will be a trace, whose records have `run` and `nodes`."""
+        return self.trace is not None
 
     async def open(self) -> Opened:
         """Read the state file, open the socket, find out which ring it is, make the node."""
@@ -214,7 +238,16 @@ class RingSettings:
             self.on_node(node)
         if places.contacts.change:
             node.named = places.contacts.now
-        return opened
+        return opened._replace(trace=self._traced(node, places))
+
+    def _traced(self, node: RingNode, places: Places) -> RingTrace | None:
+        """Have the node's core recorded, before its first input."""
+        if self.trace is None:
+            return None
+        nodes = self.nodes or [name for name, _ in places.members]
+        # Else the state could be kept, and the record that led to it be lost.
+        ahead = self.state_file is not None
+        return RingTrace(node.core, self.trace, self.run, nodes, problem=_log.error, ahead=ahead)
 
     async def _started(
         self, transport: Transport, places: Places, file: StateFile | None, kept: Kept | None
@@ -295,6 +328,7 @@ class Opened(NamedTuple):
     rest: float
     """Seconds of the time-out that are left."""
     contacts: Names | None = None
+    trace: RingTrace | None = None
 
     @property
     def keep(self) -> Callable[[bytes], None] | None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from raincheck.impl.asking.desk import Desk
 from raincheck.impl.messages import Address, shown
+from raincheck.impl.recording.raincore import RingTrace
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, RingReport, StateChanged
 from raincheck.impl.ring.start_wire import MAGIC as START
@@ -38,12 +39,14 @@ class RingDriver(Shell[RingReport]):
         keep: Callable[[bytes], None] | None,
         starter: Starter,
         desk: Desk | None = None,
+        trace: RingTrace | None = None,
     ) -> None:
         """`keep` saves the node's state, or raises StateNotKept; None: it is not saved. `starter`
         answers those that start.
         """
-        super().__init__(node, transport, report, soon=node.handle_timer, desk=desk)
+        super().__init__(node, transport, report, soon=node.handle_timer, desk=desk, trace=trace)
         self.node = node
+        self._ring_trace = trace
         self.history = History()
         """The views that it has committed."""
         self._members = node.members
@@ -87,6 +90,13 @@ class RingDriver(Shell[RingReport]):
         finally:
             self._running = False
             self._steps.clear()
+            self._write_soon()
+
+    def stop(self, reason: str, cause: BaseException | None = None) -> None:
+        """Stop for good; a trace does not claim to have what the member could not do."""
+        if self._ring_trace is not None:
+            self._ring_trace.abandon()
+        super().stop(reason, cause)
 
     def _received(self, datagrams: Datagrams) -> None:
         starts = [each for each in datagrams if each[0][:2] == START]

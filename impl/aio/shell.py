@@ -23,6 +23,8 @@ from .waiting import TURN, Signal
 
 _log = logging.getLogger("raincheck")
 R = TypeVar("R")
+WRITTEN_WITHIN = 0.1
+"""Seconds after which a record of the trace is written, or sent, at the latest."""
 
 
 class Core(Protocol):
@@ -42,6 +44,24 @@ class Core(Protocol):
     def missing(self, now: float) -> Mapping[Address, str] | Mapping[str, str]: ...
 
 
+class Trace(Protocol):
+    """Where the records of a core go."""
+
+    @property
+    def lost(self) -> int:
+        """How many were not written, or not sent."""
+
+    @property
+    def pending(self) -> bool:
+        """Whether some are still to be written or sent."""
+
+    def flush(self) -> None:
+        """Write them, or send what the reader takes now."""
+
+    def close(self) -> None:
+        """Write what is left, and no more."""
+
+
 class Shell(ABC, Generic[R]):
     """Runs a core over a transport on the current event loop; `R` is what the core reports."""
 
@@ -53,9 +73,10 @@ class Shell(ABC, Generic[R]):
         *,
         soon: Callable[[float], None],
         desk: Desk | None = None,
+        trace: Trace | None = None,
     ) -> None:
         """`report` takes the core's reports; `run_soon` makes the core do `soon`; `desk` answers
-        live questions.
+        live questions; `trace` is what the core's records are written to.
         """
         self.address = core.address
         self.transport = transport
@@ -65,6 +86,8 @@ class Shell(ABC, Generic[R]):
         """Called whenever the core may have changed, before waiting tasks are woken."""
         self._core = core
         self._desk = desk
+        self._trace = trace
+        self._writing: asyncio.TimerHandle | None = None
         self._report = report
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -93,8 +116,11 @@ class Shell(ABC, Generic[R]):
 
     @property
     def counters(self) -> dict[str, int]:
-        """The core's and, as ask.* and transport.*, the desk's and the transport's."""
+        """The core's and, as ask.* and transport.*, the desk's and the transport's; and what the
+        trace lacks.
+        """
         counters = dict(self._core.counters)
+        counters["trace.lost"] = 0 if self._trace is None else self._trace.lost
         if self._desk is not None:
             counters |= self._desk.counters
         for name, value in self.transport.counters.items():
@@ -118,12 +144,31 @@ class Shell(ABC, Generic[R]):
         return self._soon is not None and monotonic() - self._soon_since > TURN
 
     async def close(self) -> None:
-        """Release timer and sockets; the core is not run again."""
+        """Release timer, sockets and trace; the core is not run again."""
         self.halt()
         try:
             await self.transport.close()
         finally:
             self.settled.fire()
+            self.end_trace()
+
+    def end_trace(self) -> None:
+        """Close the trace."""
+        if self._writing is not None:
+            self._writing.cancel()
+        if self._trace is not None:
+            self._trace.close()
+
+    def _write_soon(self) -> None:
+        """Let who follows the trace have what it lacks, a moment from now."""
+        if self._trace is not None and self._writing is None and self._trace.pending:
+            self._writing = self._loop.call_later(WRITTEN_WITHIN, self._write)
+
+    def _write(self) -> None:
+        self._writing = None
+        if self._trace is not None:
+            self._trace.flush()
+            self._write_soon()
 
     @abstractmethod
     def _run(self, step: Callable[[float], None]) -> None:

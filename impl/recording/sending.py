@@ -15,11 +15,14 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from ipaddress import ip_address
-from typing import Final, NamedTuple, TypeAlias
+from pathlib import Path
+from typing import IO, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from .writer import Record, TraceWriter
+from raincheck.impl.messages import Address
+
+from .writer import BUFFER, Record, TraceWriter
 
 ROOM: Final = 4 << 20
 """Bytes of records that wait for the reader before records are lost."""
@@ -84,7 +87,10 @@ def place_of(text: str) -> Place | None:
 
 
 class TraceSender:
-    """Sends the records of one life of a node, as `TraceWriter` writes them."""
+    """Sends the records of one life of a node, as `TraceWriter` writes them.
+
+    The first one, which is the header, comes first again where the reader is called again.
+    """
 
     def __init__(
         self,
@@ -113,12 +119,11 @@ class TraceSender:
     def __call__(self, record: Record) -> None:
         """Send the record soon, or count it as lost."""
         line = self._encode(record) + b"\n"
-        kind = record.get("kind")
-        if kind == "header":
+        if not self._header:
             self._header = line
             return
         # A footer is short, and says how much there was.
-        if self._bytes + len(line) > self._room and kind != "footer":
+        if self._bytes + len(line) > self._room and record.get("kind") != "footer":
             self.lost += 1
             self._tell(f"{self.place} takes the trace too slowly: records are lost")
             return
@@ -213,5 +218,66 @@ class TraceSender:
             self._problem(sentence)
 
 
-Writer: TypeAlias = TraceWriter | TraceSender
+class Both:
+    """Writes records to a file and sends them to a reader; what waits for the socket is not lost
+    before the file has it.
+    """
+
+    def __init__(self, file: TraceWriter, sender: TraceSender) -> None:
+        self.file, self.sender = file, sender
+
+    def __call__(self, record: Record) -> None:
+        """Take a record."""
+        self.file(record)
+        self.sender(record)
+
+    @property
+    def lost(self) -> int:
+        """Records that were not written, and that were not sent."""
+        return self.file.lost + self.sender.lost
+
+    @property
+    def pending(self) -> bool:
+        """Whether one of them has something left."""
+        return self.file.pending or self.sender.pending
+
+    def flush(self) -> None:
+        """Write, then send."""
+        self.file.flush()
+        self.sender.flush()
+
+    def close(self) -> None:
+        """End both."""
+        self.file.close()
+        self.sender.close()
+
+
+Writer: TypeAlias = TraceWriter | TraceSender | Both
 """Takes the records of one life of a node."""
+
+
+def writer_to(
+    trace: str | Path,
+    run: str,
+    me: Address,
+    *,
+    problem: Callable[[str], None],
+    protocol: str = "",
+    buffer: int = BUFFER,
+    beside: str = "",
+    open_file: Callable[[Path], IO[bytes]] | None = None,
+) -> Writer:
+    """Return what writes a trace into this folder, or sends it to the reader's socket that is named
+    in the folder's place.
+
+    `beside` names a socket to which a folder's trace is sent as well: what it does not take is
+    counted, and told to nobody. The rest is `TraceWriter`'s. Raises ValueError for a socket that
+    cannot be.
+    """
+    if (place := place_of(str(trace))) is not None:
+        return TraceSender(place, problem=problem)
+    file = TraceWriter(
+        Path(trace), run, me, buffer=buffer, problem=problem, open_file=open_file, protocol=protocol
+    )
+    reader = place_of(beside)
+    return file if reader is None else Both(file, TraceSender(reader))

@@ -17,7 +17,8 @@ import msgspec
 from raincheck.impl.messages import Address
 
 VERSION = 1
-_BUFFER = 1 << 16  # bytes of records kept before they are written
+BUFFER = 1 << 16
+"""Bytes of records that are kept before they are written."""
 
 Record = dict[str, Any]
 
@@ -31,7 +32,7 @@ class TraceWriter:
         run: str,
         me: Address,
         *,
-        buffer: int = _BUFFER,
+        buffer: int = BUFFER,
         problem: Callable[[str], None] = lambda _: None,
         open_file: Callable[[Path], IO[bytes]] | None = None,
         protocol: str = "",

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,10 @@ def test_a_quiet_cluster_conforms_on_every_transport(
 
 
 def test_a_crash_of_the_coordinator_is_survived_and_reported(tmp_path: Path) -> None:
-    run = planned(ClusterRun(QUICK, 1, tmp_path), Fault("crash", 0.5, "coordinator", seconds=0.0))
+    settings = replace(QUICK, trace_to="unix:nobody")  # which costs the run nothing
+    run = planned(
+        ClusterRun(settings, 1, tmp_path), Fault("crash", 0.5, "coordinator", seconds=0.0)
+    )
 
     record = asyncio.run(run.run())
     judged = judge(record, tmp_path)
@@ -107,6 +111,8 @@ def test_a_crash_of_the_coordinator_is_survived_and_reported(tmp_path: Path) -> 
     who = {"run": "run-1", "node": "a", "incarnation": 0}
     assert crashes == [{"kind": "crash", **who, "traced": traced}]
     assert judged.verdict == "holds", judged.reasons
+    assert judged.result("again").figures["unsent"] == record.unsent
+    assert record.unsent > 100
     assert judged.views >= 5  # three founders, the crash, the return
 
 
@@ -598,6 +604,9 @@ def test_a_dry_run_names_the_commands_and_makes_nothing(
         (["--runs", "0"], "--runs is 0"),
         (["--faults", "flood"], "does not know flood"),
         (["--transport", "pigeon"], "invalid choice: 'pigeon'"),
+        (["--trace-to", "traces"], "--trace-to is traces: give unix:PATH"),
+        (["--trace-to", "tcp:x"], "--trace-to: 'tcp:x' is not tcp:ADDRESS:PORT"),
+        (["--trace-to", "unix:s", "--runs", "2"], "--trace-to is for one run"),
         (["--trace", "unicast,flush"], "--trace does not know flush: choose from unicast"),
     ],
 )

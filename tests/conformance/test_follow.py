@@ -21,10 +21,9 @@ from raincheck.conformance.damage.files import Files
 from raincheck.conformance.damage.raw import KINDS
 from raincheck.conformance.field.merging.traced import TRACED
 from raincheck.conformance.replay.replayable import Replayable
-from raincheck.conformance.testing.growing import PIECES, grown
+from raincheck.conformance.testing.growing import PIECES, grown, violated
 from raincheck.conformance.trace.findings import HOLDS, VIOLATED
 from raincheck.conformance.trace.generator import record_walk
-from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.live.live import Broken, Live
 from raincheck.conformance.trace.live.receiver import Receiver
 from raincheck.conformance.trace.run import check_paths
@@ -48,14 +47,6 @@ def walked(protocol: str, folder: Path, seed: int) -> None:
     systems = [each.system for group in groups.values() for each in group]
     folder.mkdir()
     record_walk(binding, systems[seed % len(systems)], folder, seed=seed, steps=25)
-
-
-def violated(verdicts: list[RunVerdict]) -> set[tuple[Any, ...]]:
-    found: set[tuple[Any, ...]] = set()
-    for each in verdicts:
-        found |= {about(each.protocol, one) for one in each.findings if one.verdict == VIOLATED}
-        found |= {(each.run, one.name) for one in each.promises if one.verdict == VIOLATED}
-    return found
 
 
 def told(broken: Broken) -> set[tuple[Any, ...]]:

@@ -173,7 +173,7 @@ def test_settings_have_the_policy() -> None:
     args = argparse.Namespace(
         rate=None, members=None, messages=None, no_check=False, transport="tcp", faults="halves",
         seconds=None, size=100, undo="", on_merge="callback", runs=1, soak=None, primary="",
-        delivery="safe",
+        trace_to="", delivery="safe",
     )  # fmt: skip
     settings = settings_of(args)
     assert (settings.on_merge, settings.transport) == ("callback", "tcp")

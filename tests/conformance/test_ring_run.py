@@ -24,6 +24,8 @@ from raincheck.conformance.field.ring.faults import HOLDER, KEPT, LOST, RingFaul
 from raincheck.conformance.field.ring.members import RingMember
 from raincheck.conformance.field.ring.record import RingSettings
 from raincheck.conformance.field.ring.run import RingRun
+from raincheck.conformance.trace.live.receiver import Receiver
+from raincheck.impl.recording.sending import Place
 
 QUICK = RingSettings(members=3, seconds=0.5, rate=40)
 
@@ -42,6 +44,11 @@ def judged(run: RingRun, folder: Path) -> RingJudged:
     return judge_ring(record, folder, as_written=run.settings.as_written)
 
 
+def texts(folder: Path) -> list[bytes]:
+    """What the files of a folder say, apart from their names."""
+    return sorted(path.read_bytes() for path in folder.iterdir())
+
+
 def test_a_quiet_ring_keeps_every_promise(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
@@ -49,8 +56,11 @@ def test_a_quiet_ring_keeps_every_promise(
 ) -> None:
     out = tmp_path / "out"
     words = ["run", "raincore", "--faults", "none", "--seconds", "0.5", "--rate", "40", "--json"]
+    receiver = Receiver([Place("127.0.0.1", 0)], tmp_path / "live", [].append)
+    words += ["--trace-to", str(receiver.places[0])]
 
     code = main([*words, "--seed", "3", "--out", str(out)])
+    receiver.close()
 
     said = capsys.readouterr()
     answer = json.loads(said.out)
@@ -67,6 +77,9 @@ def test_a_quiet_ring_keeps_every_promise(
     assert sorted(path.name for path in (out / "traces").iterdir()) == [
         f"ring-3.{name}.0.raincore.jsonl" for name in "abc"
     ]
+    # A reader beside the files has the same, and was told who never came.
+    assert run["unsent"] == 0
+    assert texts(tmp_path / "live") == texts(out / "traces")
     assert members_of(out) == []
     assert main(["conform", str(out / "traces"), "--json", "--out", str(tmp_path / "again")]) == 0
     again = json.loads(capsys.readouterr().out)["results"]

@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.field.ring.trace import cut_to
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.ring.generator import NAMES as NODES
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
 from raincheck.conformance.trace.ring.promises import NAMES
 from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore.core import Repairs
-from raincheck.impl.raincore.events import Initialise, StarvingTimeout
+from raincheck.impl.raincore.core import Raincore, Repairs
+from raincheck.impl.raincore.events import Initialise, Recover, StarvingTimeout
+from raincheck.impl.recording.core import Recorder, attach
+from raincheck.impl.recording.raincore import RingTrace, cut_to
 
 Records = list[dict[str, Any]]
 AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))
@@ -88,6 +92,45 @@ def test_the_text_as_written_conforms_to_its_model_and_breaks_its_promises(tmp_p
     assert found["FenceUnique"].verdict == "violated"  # each founder makes a token
     assert found["FenceUnique"].witness["fence"] == [0, "", 0, 1]
     assert found["SevenStates"].verdict == "holds"
+
+
+class RecordedTwice(RecordedRing):
+    """A ring whose members' events are recorded by the binding, too."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.by_binding: dict[Address, Records] = {}
+
+    def _watch(self, name: str, core: Raincore) -> None:
+        found = self.by_binding.setdefault(core.me, [])
+        binding = FromBinding(binding_of("raincore"))
+        attach(core, Recorder(binding, self.name, core.me, NODES, found.append))
+        super()._watch(name, core)
+
+
+def test_members_record_what_their_binding_says(tmp_path: Path) -> None:
+    ring = RecordedTwice(tmp_path)
+    ring.found("a", "b", "c")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
+    ring.multicast("a", [b"one", b"two"])
+    ring.run(0.1)
+    ring.crash("b")
+    ring.join("d", contacts=["b", "a"])
+    ring.run_until(lambda: ring.in_one_view("a", "c", "d"))
+    ring.leave("a")
+    ring.run(0.3)
+    ring.close()
+
+    told = set[str]()
+    for (node, life), found in ring.by_binding.items():
+        header, *lines = records(tmp_path / f"sim-1.{node}.{life}.raincore.jsonl")
+        lines = [each for each in lines if each["kind"] == "event"]
+        for each in lines:
+            del each["at"]
+        assert json.loads(json.dumps(found)) == [header, *lines]
+        told |= {name for each in lines for name, _ in each.get("told", [])}
+    assert told == {"Eats", "Committed", "Deliver"}
+    assert len(ring.by_binding) == 4
 
 
 # ---------------------------------------------------------------- what does not conform
@@ -185,6 +228,32 @@ def test_who_wants_the_token_is_not_kept_and_does_not_keep_a_record_either(tmp_p
 
     assert (index, state) == (2, {"up": "up", "x": 1, "awaited": ["b"]})
     assert records(path) == lines[:3]
+def test_what_no_state_file_has_cuts_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    lines = [header({"up": "new", "awaited": []}), event(1, up="up"), event(2, awaited=["b"])]
+    written(path, *lines)
+
+    _, index, state = cut_to(path, {"up": "down", "awaited": []})
+
+    assert (index, state["awaited"]) == (2, ["b"])  # a reader beside the file may have it
+
+
+def test_a_life_that_comes_back_is_not_traced_without_its_earlier_records(tmp_path: Path) -> None:
+    said: list[str] = []
+    for trace in (str(tmp_path), "unix:nobody"):
+        core = Raincore(Address("a", 0))
+        core.up = "down"
+        traced = RingTrace(core, trace, "r", "ab", problem=said.append)
+        core.handle(Recover())
+        assert not traced.pending
+        traced.close()
+    (tmp_path / "r.a.0.raincore.jsonl").write_text("no trace\n")
+    core.up = "down"
+    RingTrace(core, tmp_path, "r", "ab", problem=said.append).close()
+
+    assert [each.split(": ")[0] for each in said] == ["a.0 has come back, and is not traced"] * 3
+    assert "cannot go on" in said[2]
+    assert (tmp_path / "r.a.0.raincore.jsonl").read_text() == "no trace\n"
 
 
 def test_a_state_that_never_was_cuts_nothing_but_the_half_line(tmp_path: Path) -> None:

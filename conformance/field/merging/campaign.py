@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
-from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping
+from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping, reader_of
 from raincheck.conformance.field.faults import Plan, kinds_of
 from raincheck.conformance.field.stack.campaign import LARGEST
 from raincheck.conformance.field.stack.faults import Fault
@@ -147,6 +147,7 @@ def settings_of(args: argparse.Namespace) -> MergingSettings:
         size=args.size,
         rate=rate,
         undo=args.undo,
+        trace_to=reader_of(args),
         delivery=args.delivery,
         on_merge=args.on_merge,
         primary=args.primary,

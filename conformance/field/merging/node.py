@@ -202,6 +202,7 @@ async def _run(args: argparse.Namespace) -> None:
         primary_timeout=PATIENCE if args.primary else None,
         stack=StackConfig(join_timeout=args.join_timeout if peers else 0.3),
         traces=args.traces,
+        trace_to=args.trace_to,
         nodes=tuple(args.nodes.split(",")),
         traced=(*TRACED, *(("primary",) if args.primary else ())),
         damage=damage_of(args.damage),

@@ -28,6 +28,7 @@ OnAct = Callable[[float, str], None]
 class RingBase(Run[RingRecord, RingMember]):
     """The processes of one run, and the resource that their lock protects."""
 
+    settings: RingSettings
     members: RingMembers
     asked_by = (signal.SIGCONT, signal.SIGUSR1)
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
-from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping
+from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping, reader_of
 from raincheck.conformance.field.faults import Plan, kinds_of
 from raincheck.conformance.field.record import name_of
 from raincheck.conformance.field.ring.checks import RingJudged, judge_ring, ring_results
@@ -135,4 +135,5 @@ def settings_of(args: argparse.Namespace) -> RingSettings:
         size=args.size,
         as_written=args.as_written,
         undo=args.undo,
+        trace_to=reader_of(args),
     )

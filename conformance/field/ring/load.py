@@ -15,18 +15,21 @@ from random import Random
 from typing import Any
 
 from raincheck.conformance.field.load import Duties
-from raincheck.conformance.field.nodes import trace_failed
+from raincheck.conformance.field.nodes import tell_unsent, trace_failed
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.ring import Ring
+from raincheck.impl.raincore.core import Raincore
+from raincheck.impl.raincore.events import Effect, Event
+from raincheck.impl.recording.raincore import RingTrace
 from raincheck.impl.ring.fence import Fence, TokenLost
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.transport.faulty import FaultyTransport
 
+from .armed import Armed
 from .fence import Access
 from .fence import Fence as Number
 from .members import title_of
 from .status import Status
-from .trace import Armed, Trace
 
 _LOCKS = 0.02
 """Seconds between two locks of a member, on average."""
@@ -41,7 +44,7 @@ class RingDuties(Duties):
         super().__init__(args, f"{args.name}.{args.incarnation}", draw, args.life << 32)
         self._clock = clock
         self._node: RingNode | None = None
-        self._trace: Trace | None = None
+        self._trace: RingTrace | None = None
         self._armed: Armed | None = None
         self._transport: FaultyTransport | None = None
         self._ring: Ring | None = None
@@ -58,6 +61,8 @@ class RingDuties(Duties):
 
     def sends(self) -> None:
         """Called when something is about to be sent."""
+        if self._trace is not None:
+            self._trace.flush()
         if self._armed is not None:
             self._armed.sends()
 
@@ -65,19 +70,35 @@ class RingDuties(Duties):
         """Called with the node before it has handled any event."""
         args = self.args
         self._node = node
-        self._trace = Trace(
+        self._trace = RingTrace(
             node.core,
             args.traces,
             args.run,
             tuple(args.nodes.split(",")),
+            beside=args.trace_to,
             clock=self._clock,
             problem=trace_failed,
         )
         loop = asyncio.get_running_loop()
+        if args.trace_to:
+            self._send_soon(node.core, self._trace, loop)
         # Not before the driver has sent the messages of the event at hand.
         self._armed = Armed(node.core, loop.call_soon)
         self._armed.tell = lambda: tell("struck", at=self._clock())
         loop.add_signal_handler(signal.SIGUSR1, self._answer)
+
+    @staticmethod
+    def _send_soon(core: Raincore, trace: RingTrace, loop: asyncio.AbstractEventLoop) -> None:
+        """Let the reader have each record once its state is kept, whatever becomes of the process:
+        one that comes back would leave a hole.
+        """
+        handle = core.handle
+
+        def sent(event: Event) -> list[Effect]:
+            loop.call_soon(trace.flush)
+            return handle(event)
+
+        vars(core)["handle"] = sent
 
     def _answer(self) -> None:
         """Report what this member is doing, and for whom it waits."""
@@ -149,6 +170,7 @@ class RingDuties(Duties):
             self._transport.silence()
         if self._trace is not None:
             self._trace.close()
+            tell_unsent(self._trace.lost)
             self._trace = None
         if (now := self.progress()) is not None:
             self.write(now)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
-from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping
+from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping, reader_of
 from raincheck.conformance.field.faults import Plan, kinds_of
 from raincheck.conformance.field.stack.checks import ClusterJudged, judge, results
 from raincheck.conformance.field.stack.faults import KINDS, Fault, make_plan
@@ -198,6 +198,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
         batch=8 if rate else 256,
         group=_group(args.seed),
         undo=args.undo,
+        trace_to=reader_of(args),
         order=args.order,
         delivery=args.delivery,
         stability=args.stability,

@@ -14,7 +14,14 @@ from random import Random
 from secrets import token_bytes
 from typing import Any
 
-from raincheck.conformance.field.nodes import damage_of, damaged, live, parser_of, trace_failed
+from raincheck.conformance.field.nodes import (
+    damage_of,
+    damaged,
+    live,
+    parser_of,
+    tell_unsent,
+    trace_failed,
+)
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
 from raincheck.impl.aio.connect import ChannelConfig
@@ -22,8 +29,8 @@ from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
+from raincheck.impl.recording.sending import Writer, writer_to
 from raincheck.impl.recording.sequencer import sequencer_recorder
-from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import DELIVERIES, ORDERS, REPAIRS, STABILITIES, StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
@@ -42,10 +49,12 @@ class TracedConfig(ChannelConfig):
     """A channel whose transport is damaged and whose trace is written ahead."""
 
     traces: Path
+    trace_to: str = ""
+    """A reader's socket, to which the traces are sent as well."""
     damage: Damage = field(default_factory=Damage)
     repairs: Repairs = field(default_factory=Repairs)
     layers: LayerRepairs = field(default_factory=LayerRepairs)
-    writers: list[TraceWriter] = field(default_factory=list)
+    writers: list[Writer] = field(default_factory=list)
     recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
     traced: tuple[str, ...] = (SEQUENCER, *TRACED)
     """The protocols that are traced."""
@@ -58,6 +67,15 @@ class TracedConfig(ChannelConfig):
         for writer in self.writers:
             writer.flush()
 
+    def _writer(self, address: Address, protocol: str = "") -> Writer:
+        """Return what takes the records of that protocol; without a name, SEQUENCER's."""
+        writer = writer_to(
+            self.traces, self.run, address,
+            problem=trace_failed, protocol=protocol, beside=self.trace_to,
+        )  # fmt: skip
+        self.writers.append(writer)
+        return writer
+
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
         return await self._open_damaged()
@@ -66,13 +84,12 @@ class TracedConfig(ChannelConfig):
         inner = await ChannelConfig.open_transport(self)
         return damaged(inner, self.damage, self.seed or 0, self._flush)
 
-    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, Writer | None]:
         """Make a stack that is traced, with its repairs undone if a test requests it."""
         address = self.address(transport.endpoint)
         writer = recorder = None
         if SEQUENCER in self.traced:
-            writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
-            self.writers.append(writer)
+            writer = self._writer(address)
             merges = self._protocols().on_merge != "leave"
             recorder = sequencer_recorder(
                 self.run,
@@ -104,14 +121,12 @@ class TracedConfig(ChannelConfig):
             recorder.footer(core)
         for writer in self.writers:
             writer.close()
+        tell_unsent(sum(writer.lost for writer in self.writers))
 
     def _record(self, stack: Stack, address: Address) -> None:
         """Trace the layers beside SEQUENCER."""
         for protocol in (each for each in self.traced if each != SEQUENCER):
-            writer = TraceWriter(
-                self.traces, self.run, address, problem=trace_failed, protocol=protocol
-            )
-            self.writers.append(writer)
+            writer = self._writer(address, protocol)
             self.recorders.append(
                 traced(stack, protocol, self.run, self.nodes, writer, self.traced)
             )
@@ -185,6 +200,7 @@ def config(args: argparse.Namespace, everything: Everything, talk: Talk) -> Trac
         seed=args.seed,
         stack=StackConfig(join_timeout=patience),
         traces=args.traces,
+        trace_to=args.trace_to,
         nodes=tuple(args.nodes.split(",")),
         damage=damage_of(args.damage),
         repairs=repairs(args.undo),

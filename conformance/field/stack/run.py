@@ -22,6 +22,7 @@ MOST_EXCLUDED = 10
 class ClusterRun(Run[Record, Member]):
     """Drives one run of a group."""
 
+    settings: Settings
     members: Members
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:

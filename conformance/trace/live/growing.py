@@ -24,6 +24,8 @@ class GrowingFile:
 
     def __init__(self, path: Path, report: Report) -> None:
         self.path = path
+        self.limit: int | None = None
+        """How many of its bytes may be read, where another decides it; it only grows then."""
         self._report = report
         self._splitter = Splitter(path, report)
         self._file: IO[bytes] | None = None
@@ -63,9 +65,12 @@ class GrowingFile:
                 return None
             self._file = self.path.open("rb", buffering=0)
             self._file.seek(self._at)
-        if chunk := self._file.read(CHUNK):
+        most = CHUNK if self.limit is None else max(0, min(CHUNK, self.limit - self._at))
+        if chunk := self._file.read(most):
             self._at += len(chunk)
             return self._taken(self._splitter.push(chunk))
+        if self.limit is not None:
+            return None
         there, mine = self.path.stat(), os.fstat(self._file.fileno())
         same = (there.st_dev, there.st_ino) == (mine.st_dev, mine.st_ino)
         if same and there.st_size >= self._at:

@@ -6,7 +6,7 @@ which is that of `check_paths` over the same files. In between `broken` says wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heapreplace
 from pathlib import Path
 from typing import Final, Generic, NamedTuple, TypeVar
@@ -130,6 +130,16 @@ class Live:
             if any(set(file.nodes) - there for file in live.followers):
                 return False
         return True
+
+    def read_to(self, ends: Mapping[Path, int], now: float) -> None:
+        """Read each of these files up to that byte, also those that were not there yet."""
+        for path, end in ends.items():
+            file = self._files.get(path) or self._files.setdefault(path, _File(path))
+            file.growing.limit = end
+        while self.turn(now):
+            pass
+        for file in self._files.values():
+            file.growing.rest()
 
     def turn(self, now: float, most: int = MOST) -> int:
         """Read what is new, in at most that many pieces; return how many there were."""

@@ -7,6 +7,7 @@ is said of the run can be repeated with the files.
 
 from __future__ import annotations
 
+import os
 import selectors
 import socket
 from collections.abc import Callable
@@ -49,6 +50,7 @@ class Receiver:
         self._ends = False
         self._paths = [place.path for place in places if place.path]
         folder.mkdir(parents=True, exist_ok=True)
+        self._go_on()
         self.places = [self._listen(place) for place in places]
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -60,6 +62,33 @@ class Receiver:
         for path in self._paths:
             with suppress(OSError):
                 Path(path).unlink()
+
+    def _go_on(self) -> None:
+        """Go on with the files of a reader that has ended: lives that connect again are in them."""
+        for path in sorted(self.folder.glob("*.jsonl")):
+            with path.open("rb+") as file:
+                head = file.readline(MAX_LINE)
+                if (key := self._key_of(head)) is not None:
+                    self._headers[key] = head, path
+                if (
+                    file.seek(0, os.SEEK_END)
+                    and file.seek(-1, os.SEEK_END)
+                    and file.read() != b"\n"
+                ):
+                    file.write(b"\n")  # a line that was not written to its end is nobody's
+
+    def _key_of(self, head: bytes) -> tuple[Any, ...] | None:
+        """Return whose trace begins like that; None if it is no trace's beginning."""
+        try:
+            record = FIRST.decode(head)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        if isinstance(record, First):
+            who = (str(record.node), str(record.incarnation), record.protocol)
+            return (type(record), record.run, *who)
+        if isinstance(record, Crash | Absent):
+            return (type(record), record.run, "faults", str(len(self._headers)))
+        return None
 
     def _listen(self, place: Place) -> Place:
         """Listen at that place, and return where that is: port 0 is any that is free."""
@@ -137,17 +166,10 @@ class Receiver:
 
     def _begin(self, connection: _Connection, of: socket.socket, head: bytes) -> bool:
         """Find the file of this header; return whether it is one."""
-        try:
-            record = FIRST.decode(head)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        key = self._key_of(head)
+        if key is None:
             return False
-        if isinstance(record, First):
-            parts = [record.run, str(record.node), str(record.incarnation), record.protocol]
-        elif isinstance(record, Crash | Absent):
-            parts = [record.run, "faults", str(len(self._headers))]
-        else:
-            return False
-        key = (type(record), *parts)
+        _, *parts = key
         known = self._headers.get(key)
         again = known is not None and known[0] == head
         if known is not None and again:

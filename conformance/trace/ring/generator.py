@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.field.ring.trace import Trace
 from raincheck.impl.messages import Address
 from raincheck.impl.raincore.core import Raincore
+from raincheck.impl.recording.raincore import RingTrace
 from raincheck.impl.simulation.ring import RingSimulator
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
@@ -21,7 +21,7 @@ class RecordedRing(RingSimulator):
         """`how` is the simulator's."""
         super().__init__(**how)
         self.folder, self.name = folder, run
-        self._traces: dict[str, Trace] = {}
+        self._traces: dict[str, RingTrace] = {}
         self._killed: set[Address] = set()
         self._came: set[str] = set()
 
@@ -51,7 +51,7 @@ class RecordedRing(RingSimulator):
     def _watch(self, name: str, core: Raincore) -> None:
         self._killed.discard(core.me)
         self._came.add(name)
-        self._traces[name] = Trace(
+        self._traces[name] = RingTrace(
             core, self.folder, self.name, NAMES, clock=lambda: self.now, problem=_fails
         )
         super()._watch(name, core)
