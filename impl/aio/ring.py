@@ -25,17 +25,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
-from raincheck.impl.arguments import (
-    FUNCTION,
-    LOCK_NAME,
-    MEMBERS,
-    TIMEOUT,
-    check_call,
-    instance,
-    optional,
-)
+from raincheck.impl.arguments import MEMBERS, TIMEOUT, check_call, instance
 from raincheck.impl.errors import ConfigError, LockMisused, WaitTimeout
-from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.frames import VERSION
@@ -58,21 +49,20 @@ from .connected import Connected
 from .connecting import Connecting
 from .hook import Hook
 from .inbox import Inbox
+from .lock_requests import LockRequests
 from .metrics import RingMetrics, events_of
-from .named_lock import NamedLock
-from .named_locks import NamedLocks, OnLost
 from .payloads import Payload, as_bytes
 from .readers import Readers
 from .ring_connect import Opened, RingKeywords, RingSettings
 from .ring_driver import RingDriver
 from .ring_lock import Lock
 from .status import Status, encoded
+from .with_locks import WithLocks
 
 _SETTINGS = instance(RingSettings, "give RingSettings")
-_ON_LOST = optional(FUNCTION)
 
 
-class Ring(Connected[RingDriver]):
+class Ring(WithLocks, Connected[RingDriver]):
     """One member of a ring. Made by `Ring.connect`, ended by `close` or `leave`."""
 
     on_view = Hook[Callable[[RingView], None]]()
@@ -90,7 +80,9 @@ class Ring(Connected[RingDriver]):
         self._settings = settings
         self._opened = opened
         self._lock = lock
-        self._named = NamedLocks(driver, opened.node.config.identity, lock.is_mine)
+        self._make_locks(
+            LockRequests(driver, lock.is_mine), opened.node.config.identity, driver.settled
+        )
         driver.on_settled = self._look
         self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
@@ -209,7 +201,7 @@ class Ring(Connected[RingDriver]):
 
     def _begin_to_leave(self) -> None:
         self._inbox.stop_holding()
-        self._named.end(f"{self.address} leaves the ring, or has left it")
+        self._end_locks(f"{self.address} leaves the ring, or has left it")
         self._driver.run(self.node.close if self._closes else self.node.leave)
 
     def _gone(self) -> Left:
@@ -227,47 +219,6 @@ class Ring(Connected[RingDriver]):
         """
         check_call("timeout", timeout, TIMEOUT)
         return self._lock.held(timeout)
-
-    def lock(
-        self,
-        name: str,
-        *,
-        timeout: float | None = None,
-        on_lost: OnLost | None = None,
-    ) -> NamedLock:
-        """Return one of the ring's many locks: inside `async with` this member's task has it alone.
-
-        Who asks first, of all tasks of all members, is served first; more exactly, whose request
-        comes onto the token first. `timeout` is the time-out of each acquisition, in seconds;
-        `on_lost` is called with the fence at the moment when a held lock is known to be lost, and
-        must not block. At the end LockLost is raised if it was.
-
-        A member that crashes, leaves or is given up by the others loses its locks. One that is cut
-        off cannot know: only a resource that compares fences is safe from a late holder.
-        """
-        return self._lock_of(name, "write", timeout, on_lost)
-
-    def read_lock(
-        self,
-        name: str,
-        *,
-        timeout: float | None = None,
-        on_lost: OnLost | None = None,
-    ) -> NamedLock:
-        """Return the lock of that name for readers, who have it together, and no writer with them.
-
-        `lock(name)` is the writer's. All wait in one line: a reader that comes behind a writer
-        waits for it, so writers are served too. The rest is as with `lock`.
-        """
-        return self._lock_of(name, "read", timeout, on_lost)
-
-    def _lock_of(
-        self, name: str, mode: Mode, timeout: float | None, on_lost: OnLost | None
-    ) -> NamedLock:
-        check_call("name", name, LOCK_NAME)
-        check_call("timeout", timeout, TIMEOUT)
-        check_call("on_lost", on_lost, _ON_LOST)
-        return NamedLock(self._named, name, mode, timeout, on_lost)
 
     # multicast
 
@@ -427,7 +378,7 @@ class Ring(Connected[RingDriver]):
             if self.on_view is not None:
                 self.on_view(view)
         elif isinstance(report, LockGranted | LockGone | LockTaken):
-            self._named.reported(report)
+            self._requests.reported(report)
         elif isinstance(report, NameTaken):
             self._namesake = f"{report.member} at {shown(report.endpoint)}"
         elif isinstance(report, NotAdmitted):
@@ -440,9 +391,9 @@ class Ring(Connected[RingDriver]):
 
     def _look(self) -> None:
         self._lock.look()
-        self._named.look()
+        self._look_at_locks()
 
     def _end(self, left: Left) -> None:
         self._lock.lose()
-        self._named.end(left.reason or f"{self.address} has left the ring")
+        self._end_locks(left.reason or f"{self.address} has left the ring")
         super()._end(left)

@@ -90,7 +90,12 @@ class LockDesk:
         there = self._size + sum(each.size for each in self._waiting.values())
         if there + size > most:
             lines = len(self._core.table) + len(self._waiting)
-            raise LocksFull(name, lines, most)
+            raise LocksFull(
+                name,
+                f"with it the {lines} requests of the whole ring would take more than the {most} "
+                f"bytes that a token has for them; hold fewer locks at once, give them shorter "
+                f"names, or raise max_datagram",
+            )
         self._last += 1
         self._waiting[self._last] = _Request(name, mode, tries, size)
         self._full = False
@@ -131,6 +136,11 @@ class LockDesk:
     def reserve(self) -> int:
         """Bytes of the token's mail that are left to posts."""
         return SLACK + self._size
+
+    @property
+    def table(self) -> Table:
+        """Who held and who waited when the token was here last, as far as this member knows."""
+        return self._core.table
 
     def holder(self, name: str) -> Address | None:
         """Return who held that name when the token was here last, as far as this member knows."""

@@ -374,6 +374,8 @@ RING_CALLS: dict[str, dict[str, Any]] = {
     "token": {"timeout": 1.0},
     "lock": {"name": "x", "timeout": 1.0, "on_lost": None},
     "read_lock": {"name": "x", "timeout": 1.0, "on_lost": None},
+    "election": {"name": "x", "timeout": 1.0, "on_lost": None},
+    "barrier": {"name": "x", "parties": 1},
     "wait_for_members": {"count": 1, "timeout": 1.0},
     "change_key": {"key": None},
     "connecting": {"settings": None},
