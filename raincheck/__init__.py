@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from raincheck.impl.aio.metrics import Metrics as Metrics
     from raincheck.impl.aio.metrics import RingMetrics as RingMetrics
     from raincheck.impl.aio.named_lock import NamedLock as NamedLock
-    from raincheck.impl.aio.named_locks import Leader as Leader
     from raincheck.impl.aio.ring import Ring as Ring
+    from raincheck.impl.aio.ring_client import RingClient as RingClient
     from raincheck.impl.aio.ring_connect import RingSettings as RingSettings
     from raincheck.impl.aio.state_callbacks import StateInterrupted as StateInterrupted
     from raincheck.impl.aio.state_callbacks import StateNotTransferred as StateNotTransferred
@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from raincheck.impl.ring.config import RingConfig as RingConfig
     from raincheck.impl.ring.fence import Fence as Fence
     from raincheck.impl.ring.fence import FenceKey as FenceKey
+    from raincheck.impl.ring.fence import Leader as Leader
     from raincheck.impl.ring.fence import LockFence as LockFence
     from raincheck.impl.ring.fence import LockKey as LockKey
     from raincheck.impl.ring.fence import LockLost as LockLost
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from raincheck.impl.sync.locks import SyncBarrier as SyncBarrier
     from raincheck.impl.sync.locks import SyncElection as SyncElection
     from raincheck.impl.sync.locks import SyncLock as SyncLock
+    from raincheck.impl.sync.ring import SyncClient as SyncClient
     from raincheck.impl.sync.ring import SyncRing as SyncRing
 
 __version__ = "0.1.0"
@@ -101,15 +103,17 @@ _HOME = {
     "TokenLost": "ring.fence",
     "NamedLock": "aio.named_lock",
     "Election": "aio.election",
-    "Leader": "aio.named_locks",
+    "Leader": "ring.fence",
     "Barrier": "aio.barrier",
     "LockFence": "ring.fence",
     "LockKey": "ring.fence",
     "LockLost": "ring.fence",
     "LockMisused": "errors",
     "LocksFull": "errors",
+    "RingClient": "aio.ring_client",
     "RingView": "ring.views",
     "SyncRing": "sync.ring",
+    "SyncClient": "sync.ring",
     "SyncLock": "sync.locks",
     "SyncElection": "sync.locks",
     "SyncBarrier": "sync.locks",

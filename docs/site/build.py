@@ -55,8 +55,8 @@ API = (
     (
         "A ring's locks",
         (
-            *("NamedLock", "LockFence", "LockKey", "Election", "Leader", "Barrier"),
-            *("SyncRing", "SyncLock", "SyncElection", "SyncBarrier"),
+            *("NamedLock", "LockFence", "LockKey", "Election", "Leader", "Barrier", "RingClient"),
+            *("SyncRing", "SyncClient", "SyncLock", "SyncElection", "SyncBarrier"),
         ),
     ),
     ("Watching a member", ("Status", "PastView", "Metrics", "RingMetrics")),

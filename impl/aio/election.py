@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from raincheck.impl.arguments import FUNCTION, check_call
 from raincheck.impl.messages import Address
-from raincheck.impl.ring.fence import LockFence, LockLost
+from raincheck.impl.ring.fence import Leader, LockFence, LockLost
 
 from .named_lock import NamedLock
-from .named_locks import Leader, NamedLocks, OnLost, owner
+from .named_locks import NamedLocks, OnLost
+from .owners import owner
 from .waiting import Signal
 
 T = TypeVar("T")

@@ -1,27 +1,51 @@
-"""The requests of one member for named locks, and who in it hears what becomes of each."""
+"""Requests for named locks, and who hears what becomes of each."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any, Protocol
 
 from raincheck.impl.locks.events import Fence, Mode, Table
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.reports import LockGranted, LockReport
 
 from .ring_driver import RingDriver
+from .shell import Shell
 
 Told = Callable[[LockReport], None]
 
 
-class LockRequests:
-    """What stands between a member's node and those that use its named locks."""
+class Source(Protocol):
+    """A member's node, or a client, as requests are made to it."""
 
-    def __init__(self, driver: RingDriver, keeps_token: Callable[[], bool]) -> None:
-        """`keeps_token`: whether the current task has the ring's token."""
+    def want_lock(self, name: str, mode: Mode, now: float, *, tries: bool = False) -> int: ...
+
+    def drop_lock(self, request: int, now: float) -> None: ...
+
+
+class Book(Protocol):
+    """What is known of who holds and who waits."""
+
+    def holder(self, name: str) -> Address | None: ...
+
+    def leader(self, name: str) -> tuple[Address, Fence] | None: ...
+
+    def queue(self, name: str) -> tuple[Address, ...]: ...
+
+
+class Requests(ABC):
+    """What stands between those that use named locks and the ring: a member's, or a client's."""
+
+    lost_because = "the ring has gone on without this member"
+    """Why a lock is lost that is gone."""
+
+    def __init__(self, driver: Shell[Any], source: Source, book: Book) -> None:
         self.address = driver.address
-        self.keeps_token = keeps_token
+        """Whose requests they are."""
+        self.book = book
         self._driver = driver
-        self._node = driver.node
+        self._source = source
         self._told: dict[int, Told] = {}
 
     def want(self, name: str, mode: Mode, told: Told, *, tries: bool = False) -> int:
@@ -30,7 +54,7 @@ class LockRequests:
         `told` hears that it is granted, that it is gone, or, if it only `tries`, that the lock is
         taken; the last two end it. Raises LocksFull, or NotMember once the member leaves.
         """
-        number = self._node.want_lock(name, mode, self.now, tries=tries)
+        number = self._source.want_lock(name, mode, self.now, tries=tries)
         self._told[number] = told
         self._driver.run_soon()
         return number
@@ -38,7 +62,7 @@ class LockRequests:
     def drop(self, number: int) -> None:
         """Give a lock back, or wait for it no longer; no effect for a request that has ended."""
         if self._told.pop(number, None) is not None:
-            self._node.drop_lock(number, self.now)
+            self._source.drop_lock(number, self.now)
             self._driver.run_soon()
 
     def reported(self, report: LockReport) -> None:
@@ -58,36 +82,61 @@ class LockRequests:
         """The loop's time."""
         return self._driver.now
 
+    def missing(self) -> list[str]:
+        """Return whom one waits for, and for what."""
+        return self._driver.missing()
+
     @property
+    @abstractmethod
+    def identity(self) -> str:
+        """The ring's identity."""
+
+    @property
+    @abstractmethod
     def settled(self) -> bool:
         """Whether locks may be handed on here at this moment."""
+
+    @property
+    @abstractmethod
+    def in_vain(self) -> bool:
+        """Whether a try is to end now, because the token does not come."""
+
+    @abstractmethod
+    def keeps_token(self) -> bool:
+        """Whether the current task has the ring's token."""
+
+    @abstractmethod
+    def alone(self, name: str) -> bool:
+        """Whether nobody else is known to wait for a name, so that it may be handed on here."""
+
+
+class LockRequests(Requests):
+    """The requests of one member."""
+
+    def __init__(self, driver: RingDriver, keeps_token: Callable[[], bool]) -> None:
+        self._node = driver.node
+        super().__init__(driver, self._node, self._node.locks)
+        self._keeps_token = keeps_token
+
+    @property
+    def identity(self) -> str:
+        return self._node.config.identity
+
+    @property
+    def settled(self) -> bool:
         return self._node.view_state == "agreement" and not self._node.late(self.now)
 
     @property
     def in_vain(self) -> bool:
-        """Whether a try is to end now, because the token does not come."""
-        return self._node.token_state == "starving"
+        return self._node.token_state == "starving" or self._node.status == "joining"
+
+    def keeps_token(self) -> bool:
+        return self._keeps_token()
+
+    def alone(self, name: str) -> bool:
+        return not self.book.queue(name)
 
     @property
     def table(self) -> Table:
         """Who holds and who waits, as this member knew when it had the token last."""
         return self._node.locks.table
-
-    def holder(self, name: str) -> Address | None:
-        """Return who holds a name, the first if several read, as far as this member knows."""
-        return self._node.locks.holder(name)
-
-    def queue(self, name: str) -> tuple[Address, ...]:
-        """Return who waits for a name, in order, as far as this member knows."""
-        return self._node.locks.queue(name)
-
-    def leader(self, name: str) -> tuple[Address, Fence] | None:
-        """Return who holds a name to write, and the fence of its request, as far as is known."""
-        first = next((line for line in self.table if line.name == name), None)
-        if first is None or first.fence is None or first.mode == "read":
-            return None
-        return first.member, first.fence
-
-    def missing(self) -> list[str]:
-        """Return whom the member waits for, and for what."""
-        return self._driver.missing()

@@ -10,7 +10,8 @@ from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import LockFence
 
-from .named_locks import Hold, NamedLocks, OnLost, owner
+from .named_locks import Hold, NamedLocks, OnLost
+from .owners import owner
 
 
 class NamedLock:

@@ -16,37 +16,20 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
 
 from raincheck.impl.errors import LockMisused, NotMember, WaitTimeout
 from raincheck.impl.locks.events import Fence, Mode
 from raincheck.impl.messages import Address
-from raincheck.impl.ring.fence import LockFence, LockKey
+from raincheck.impl.ring.fence import Leader, LockFence, LockKey
 from raincheck.impl.ring.reports import LockGone, LockGranted, LockRefused, LockReport, LockTaken
 
-from .lock_requests import LockRequests
+from .lock_requests import Requests
+from .owners import acting, owner
 
 _log = logging.getLogger("raincheck")
 OnLost = Callable[[LockFence], object]
-acting: ContextVar[object | None] = ContextVar("acting", default=None)
-"""For whom a task runs: what that one has and waits for is not the task's own."""
-
-
-def owner() -> object:
-    """Return whose locks a task asks for: its own, unless it runs for somebody."""
-    return acting.get() or asyncio.current_task()
-
-
-class Leader(NamedTuple):
-    """Who holds a lock to write, and since when."""
-
-    member: Address
-    key: LockKey
-    """Greater with each leader. It is that of the leader's fence, or of the first of its tasks that
-    have held the lock one after the other: what comes from a leader with a smaller one is late."""
 
 
 @dataclass(slots=True, eq=False)
@@ -88,12 +71,11 @@ class _Wanted:
 class NamedLocks:
     """Hands the named locks of a member to its tasks."""
 
-    def __init__(self, requests: LockRequests, identity: str) -> None:
+    def __init__(self, requests: Requests) -> None:
         self.acquired = self.lost = 0
         """Locks that tasks have acquired, and lost."""
         self.waited = 0.0
         """Seconds that they have waited for those acquired, in total."""
-        self._identity = identity
         self._wanted: dict[tuple[str, Mode], _Wanted] = {}
         self._requests = requests
         self._ended: str | None = None
@@ -142,18 +124,18 @@ class NamedLocks:
         """Return who holds a lock, the first if several read, as far as this member knows."""
         if any(self._wanted[key].holds for key in self._keys(name)):
             return self._requests.address
-        return self._requests.holder(name)
+        return self._requests.book.holder(name)
 
     def waiting(self, name: str) -> tuple[Address, ...]:
         """Return who waits for a lock, in order, as far as this member knows."""
-        return self._requests.queue(name)
+        return self._requests.book.queue(name)
 
     def leader(self, name: str) -> Leader | None:
         """Return who holds a lock to write, as far as this member knows."""
         mine = self._wanted.get((name, "write"))
         if mine is not None and mine.holds:
             return Leader(self._requests.address, mine.holds[0].fence.key)
-        first = self._requests.leader(name)
+        first = self._requests.book.leader(name)
         if first is None:
             return None
         member, ((n, by), place, turn) = first
@@ -225,7 +207,7 @@ class NamedLocks:
                 self._fail(this, report.problem)
             case LockGone():
                 this.request, this.fence = 0, None
-                self._lose(this, "the ring has gone on without this member")
+                self._lose(this, self._requests.lost_because)
                 self._go_on(this)
 
     def _check(self, name: str, whose: object) -> None:
@@ -263,7 +245,7 @@ class NamedLocks:
             if waiter.came.done():  # it is cancelled
                 continue
             key = LockKey(epoch.n, epoch.by, place, turn, this.tasks)
-            fence = LockFence(this.name, key, self._identity)
+            fence = LockFence(this.name, key, self._requests.identity)
             this.tasks += 1
             hold = Hold(waiter.owner, this.mode, fence, waiter.on_lost)
             this.holds.append(hold)
@@ -280,7 +262,7 @@ class NamedLocks:
         if this.mode == "write" or this.fence is None or not self._requests.settled:
             return False
         wanted = self._wanted.get((this.name, "write"))
-        return not self._requests.queue(this.name) and not (wanted and wanted.waiters)
+        return self._requests.alone(this.name) and not (wanted and wanted.waiters)
 
     def _keys(self, name: str) -> list[tuple[str, Mode]]:
         """Return what this member wants or has of a name."""
@@ -292,7 +274,7 @@ class NamedLocks:
         if this.holds or self._ended is not None:
             return
         if this.fence is not None:
-            alone = not self._requests.queue(this.name)
+            alone = self._requests.alone(this.name)
             if this.waiters and alone and self._requests.settled:
                 self._serve(this)
                 return
@@ -347,10 +329,10 @@ class NamedLocks:
         name, me = this.name, self._requests.address
         if any(self._wanted[key].holds for key in self._keys(name)):
             return [f"{me} to release {name!r}, which another of its tasks has"]
-        holder = self._requests.holder(name)
+        holder = self._requests.book.holder(name)
         if holder is None or holder == me:
             return self._requests.missing()
-        before = [each for each in self._requests.queue(name) if each != me]
+        before = [each for each in self._requests.book.queue(name) if each != me]
         return [f"{holder} to release {name!r}", *[f"{each} to take it first" for each in before]]
 
 

@@ -25,7 +25,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
-from raincheck.impl.arguments import MEMBERS, TIMEOUT, check_call, instance
+from raincheck.impl.arguments import (
+    BARRIER_NAME,
+    MEMBERS,
+    PARTIES,
+    TIMEOUT,
+    check_call,
+    instance,
+)
 from raincheck.impl.errors import ConfigError, LockMisused, WaitTimeout
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
@@ -45,6 +52,7 @@ from raincheck.impl.ring.starter import identity_of
 from raincheck.impl.ring.views import RingView
 from raincheck.impl.stack.reports import Dropped, Left
 
+from .barrier import Barrier, Barriers
 from .connected import Connected
 from .connecting import Connecting
 from .hook import Hook
@@ -80,9 +88,10 @@ class Ring(WithLocks, Connected[RingDriver]):
         self._settings = settings
         self._opened = opened
         self._lock = lock
-        self._make_locks(
-            LockRequests(driver, lock.is_mine), opened.node.config.identity, driver.settled
-        )
+        requests = LockRequests(driver, lock.is_mine)
+        self._make_locks(requests, driver.settled)
+        self._barriers = Barriers(requests)
+        driver.clients = self._clients = settings.make_client_desk(opened, requests)
         driver.on_settled = self._look
         self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
@@ -199,9 +208,16 @@ class Ring(WithLocks, Connected[RingDriver]):
     async def _finish(self) -> None:
         await (self.leave() if self._opened.file is None else self.close())
 
+    async def _before_leaving(self) -> None:
+        """Let the clients know first, lest one believes to have what others are given."""
+        self._driver.run(self._clients.leave)
+        await self._until(lambda: self._clients.empty or self._left is not None, "", None)
+
     def _begin_to_leave(self) -> None:
         self._inbox.stop_holding()
-        self._end_locks(f"{self.address} leaves the ring, or has left it")
+        why = f"{self.address} leaves the ring, or has left it"
+        self._end_locks(why)
+        self._barriers.end(why)
         self._driver.run(self.node.close if self._closes else self.node.leave)
 
     def _gone(self) -> Left:
@@ -219,6 +235,16 @@ class Ring(WithLocks, Connected[RingDriver]):
         """
         check_call("timeout", timeout, TIMEOUT)
         return self._lock.held(timeout)
+
+    def barrier(self, name: str, parties: int) -> Barrier:
+        """Return the barrier of that name, of so many parties, the same number at all of them.
+
+        `await barrier.wait()` returns when so many are there. Each wait counts, of whichever member
+        and task it is. `Barrier` says what becomes of the others when one of them crashes.
+        """
+        check_call("name", name, BARRIER_NAME)
+        check_call("parties", parties, PARTIES)
+        return Barrier(self._barriers, name, parties)
 
     # multicast
 
@@ -392,8 +418,11 @@ class Ring(WithLocks, Connected[RingDriver]):
     def _look(self) -> None:
         self._lock.look()
         self._look_at_locks()
+        self._barriers.look()
 
     def _end(self, left: Left) -> None:
         self._lock.lose()
-        self._end_locks(left.reason or f"{self.address} has left the ring")
+        why = left.reason or f"{self.address} has left the ring"
+        self._end_locks(why)
+        self._barriers.end(why)
         super()._end(left)

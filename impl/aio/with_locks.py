@@ -1,21 +1,12 @@
-"""The named locks of a member, and what is made of them, as its application calls them."""
+"""The named locks of a member or a client, as its application calls them."""
 
 from __future__ import annotations
 
-from raincheck.impl.arguments import (
-    BARRIER_NAME,
-    FUNCTION,
-    LOCK_NAME,
-    PARTIES,
-    TIMEOUT,
-    check_call,
-    optional,
-)
+from raincheck.impl.arguments import FUNCTION, LOCK_NAME, TIMEOUT, check_call, optional
 from raincheck.impl.locks.events import Mode
 
-from .barrier import Barrier, Barriers
 from .election import Election
-from .lock_requests import LockRequests
+from .lock_requests import Requests
 from .named_lock import NamedLock
 from .named_locks import NamedLocks, OnLost
 from .waiting import Signal
@@ -24,24 +15,21 @@ _ON_LOST = optional(FUNCTION)
 
 
 class WithLocks:
-    """A member with named locks, elections and barriers."""
+    """A member, or a client, with named locks and elections."""
 
-    def _make_locks(self, requests: LockRequests, identity: str, settled: Signal) -> None:
+    def _make_locks(self, requests: Requests, settled: Signal) -> None:
         self._requests = requests
-        self._named = NamedLocks(requests, identity)
-        self._barriers = Barriers(requests)
+        self._named = NamedLocks(requests)
         self._settled = settled
 
     def _look_at_locks(self) -> None:
         """Look whether the member has changed so that somebody can go on."""
         self._named.look()
-        self._barriers.look()
 
     def _end_locks(self, why: str) -> None:
         """Give everything up: the member leaves, or has stopped."""
         self._requests.end()
         self._named.end(why)
-        self._barriers.end(why)
 
     def lock(
         self,
@@ -105,13 +93,3 @@ class WithLocks:
         check_call("timeout", timeout, TIMEOUT)
         check_call("on_lost", on_lost, _ON_LOST)
         return Election(self._named, self._settled, name, timeout, on_lost)
-
-    def barrier(self, name: str, parties: int) -> Barrier:
-        """Return the barrier of that name, of so many parties, the same number at all of them.
-
-        `await barrier.wait()` returns when so many are there. Each wait counts, of whichever member
-        and task it is. `Barrier` says what becomes of the others when one of them crashes.
-        """
-        check_call("name", name, BARRIER_NAME)
-        check_call("parties", parties, PARTIES)
-        return Barrier(self._barriers, name, parties)

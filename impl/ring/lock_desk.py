@@ -21,6 +21,7 @@ from raincheck.impl.locks.events import (
     Depart,
     Drop,
     Effect,
+    Fence,
     Held,
     Lost,
     Mode,
@@ -146,6 +147,13 @@ class LockDesk:
         """Return who held that name when the token was here last, as far as this member knows."""
         lines = self._core.table
         return next((each.member for each in lines if each.name == name and each.fence), None)
+
+    def leader(self, name: str) -> tuple[Address, Fence] | None:
+        """Return who held that name to write then, and the fence of its request."""
+        first = next((each for each in self._core.table if each.name == name), None)
+        if first is None or first.fence is None or first.mode == "read":
+            return None
+        return first.member, first.fence
 
     def queue(self, name: str) -> tuple[Address, ...]:
         """Return who waited for it then, in order."""

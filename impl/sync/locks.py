@@ -9,9 +9,8 @@ from typing import TypeVar
 from raincheck.impl.aio.barrier import Barrier
 from raincheck.impl.aio.election import Election
 from raincheck.impl.aio.named_lock import NamedLock
-from raincheck.impl.aio.named_locks import Leader
 from raincheck.impl.messages import Address
-from raincheck.impl.ring.fence import LockFence
+from raincheck.impl.ring.fence import Leader, LockFence
 
 from .thread import LoopThread
 

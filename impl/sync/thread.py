@@ -10,7 +10,7 @@ from contextlib import suppress
 from threading import Lock, Thread, current_thread
 from typing import Any, TypeVar
 
-from raincheck.impl.aio.named_locks import acting
+from raincheck.impl.aio.owners import acting
 from raincheck.impl.errors import LockMisused, NotMember, RaincheckError
 
 T = TypeVar("T")

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.aio.named_locks import Leader
 from raincheck.impl.errors import ArgumentError, NotMember, WaitTimeout
-from raincheck.impl.ring.fence import LockFence, LockLost
+from raincheck.impl.ring.fence import Leader, LockFence, LockLost
 from raincheck.impl.simulation.loop import run
 
 from .test_ring_named_locks import ring_of, settle

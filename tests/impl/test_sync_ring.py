@@ -16,13 +16,16 @@ from typing import Any
 import pytest
 
 import raincheck
-from raincheck.impl.sync.ring import SyncRing
+from raincheck.impl.sync.ring import SyncClient, SyncRing
 
 from .lock_judge import LockJudge
 
 pytestmark = pytest.mark.sockets
 LIMIT = 60.0
-"""Seconds that nothing takes, on however busy a machine."""
+"""Seconds that nothing takes, on however busy a machine.
+
+Where a pause may cost a lock, the ring has the times of "wan".
+"""
 
 
 @contextmanager
@@ -59,7 +62,9 @@ def test_threads_of_three_members_have_a_lock_one_at_a_time(free_ports: Any) -> 
                     judge.ended("orders", hold)
 
     def connect(name: str) -> SyncRing:
-        return SyncRing.connect("test", name=name, members=members, timeout=LIMIT, key=[])
+        return SyncRing.connect(
+            "test", name=name, members=members, timeout=LIMIT, key=[], recovery="wan"
+        )
 
     with ThreadPoolExecutor(6) as pool:
         rings = list(pool.map(connect, "abc"))
@@ -75,6 +80,31 @@ def test_threads_of_three_members_have_a_lock_one_at_a_time(free_ports: Any) -> 
         with second.read_lock("orders", timeout=LIMIT):
             assert second.lock("orders").locked()
         list(pool.map(lambda ring: ring.leave(LIMIT), rings))
+
+
+def test_a_client_in_a_thread_has_locks_beside_members_under_their_key(free_ports: Any) -> None:
+    (port,), key, other = free_ports(1), bytes(range(32)), bytes(32)
+    place = f"127.0.0.1:{port}"
+    with SyncRing.connect("test", bind=place, key=key, timeout=LIMIT, recovery="wan") as ring:
+        with SyncClient.connect("test", members=[place], key=key, timeout=LIMIT) as client:
+            assert client.serving == ring.address
+            with client.lock("x", timeout=LIMIT) as fence:
+                assert not ring.lock("x").acquire(timeout=0)
+                assert client.run(whose) == fence.identity
+            with ring.lock("x", timeout=LIMIT) as later:
+                assert fence < later
+                with pytest.raises(raincheck.WaitTimeout, match="to release 'x'"):
+                    client.lock("x").acquire(timeout=0.3)
+        with pytest.raises(raincheck.NotMember, match="client of ring 'test' is closed"):
+            client.lock("x").acquire()
+        with pytest.raises(raincheck.ConfigError, match="give a client the key= of its ring"):
+            SyncClient.connect("test", members=[place], key=other, timeout=2)
+        with pytest.raises(raincheck.WaitTimeout, match="under its key, which this process"):
+            SyncClient.connect("test", members=[place], key=[], timeout=2)
+
+
+async def whose(client: raincheck.RingClient) -> str:
+    return client.identity
 
 
 def test_errors_arrive_in_the_callers_thread() -> None:
