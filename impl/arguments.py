@@ -216,6 +216,10 @@ LOCK_NAME = Kind(
     "give a text of 1 to 128 bytes as UTF-8",
     lambda value: _is_text(value) and len(value.encode()) <= 128,
 )
+BARRIER_NAME = Kind(
+    "give a text of 1 to 64 bytes as UTF-8",
+    lambda value: _is_text(value) and len(value.encode()) <= 64,
+)
 IN_FILE_NAMES = Kind(
     "it is part of a file's name: take letters, digits, - _",
     lambda value: isinstance(value, str) and bool(_IN_FILE_NAMES.fullmatch(value)),
@@ -247,6 +251,7 @@ FUNCTION = Kind("give a function", callable)
 ONE_KEY = Kind("give bytes, or a file's path", _is_key, secret=True)
 KEYS = Kind(f"{ONE_KEY.advice}, or a list of these", _are_keys, secret=True)
 MEMBERS = count(0)
+PARTIES = count(1)
 ADDRESS = Kind(
     "give the Address of a member, as views have it",
     lambda value: (

@@ -50,12 +50,8 @@ class LockMisused(RaincheckError, RuntimeError):
 class LocksFull(RaincheckError):
     """The ring's table of named locks has no room for one more request."""
 
-    def __init__(self, name: str, requests: int, most: int) -> None:
-        super().__init__(
-            f"lock {name!r} cannot be asked for: with it the {requests} requests of the whole ring "
-            f"would take more than the {most} bytes that a token has for them; hold fewer locks at "
-            f"once, give them shorter names, or raise max_datagram"
-        )
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"lock {name!r} cannot be asked for: {why}")
 
 
 class CallFailed(RaincheckError):

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from raincheck.conformance.deliveries.judge import judge_logs as judge_logs
     from raincheck.conformance.deliveries.properties import Verdicts as Verdicts
     from raincheck.impl.aio.ask import ask as ask
+    from raincheck.impl.aio.barrier import Barrier as Barrier
     from raincheck.impl.aio.channel import Channel as Channel
     from raincheck.impl.aio.connect import ChannelConfig as ChannelConfig
+    from raincheck.impl.aio.election import Election as Election
     from raincheck.impl.aio.events import Blocked as Blocked
     from raincheck.impl.aio.events import Excluded as Excluded
     from raincheck.impl.aio.events import Request as Request
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from raincheck.impl.aio.metrics import RingMetrics as RingMetrics
     from raincheck.impl.aio.named_lock import NamedLock as NamedLock
     from raincheck.impl.aio.ring import Ring as Ring
+    from raincheck.impl.aio.ring_client import RingClient as RingClient
     from raincheck.impl.aio.ring_connect import RingSettings as RingSettings
     from raincheck.impl.aio.state_callbacks import StateInterrupted as StateInterrupted
     from raincheck.impl.aio.state_callbacks import StateNotTransferred as StateNotTransferred
@@ -59,6 +62,7 @@ if TYPE_CHECKING:
     from raincheck.impl.ring.config import RingConfig as RingConfig
     from raincheck.impl.ring.fence import Fence as Fence
     from raincheck.impl.ring.fence import FenceKey as FenceKey
+    from raincheck.impl.ring.fence import Leader as Leader
     from raincheck.impl.ring.fence import LockFence as LockFence
     from raincheck.impl.ring.fence import LockKey as LockKey
     from raincheck.impl.ring.fence import LockLost as LockLost
@@ -67,6 +71,11 @@ if TYPE_CHECKING:
     from raincheck.impl.stack.calls import Replies as Replies
     from raincheck.impl.stack.config import StackConfig as StackConfig
     from raincheck.impl.stack.reports import PrimaryChange as PrimaryChange
+    from raincheck.impl.sync.locks import SyncBarrier as SyncBarrier
+    from raincheck.impl.sync.locks import SyncElection as SyncElection
+    from raincheck.impl.sync.locks import SyncLock as SyncLock
+    from raincheck.impl.sync.ring import SyncClient as SyncClient
+    from raincheck.impl.sync.ring import SyncRing as SyncRing
 
 __version__ = "0.1.0"
 
@@ -93,12 +102,21 @@ _HOME = {
     "FenceKey": "ring.fence",
     "TokenLost": "ring.fence",
     "NamedLock": "aio.named_lock",
+    "Election": "aio.election",
+    "Leader": "ring.fence",
+    "Barrier": "aio.barrier",
     "LockFence": "ring.fence",
     "LockKey": "ring.fence",
     "LockLost": "ring.fence",
     "LockMisused": "errors",
     "LocksFull": "errors",
+    "RingClient": "aio.ring_client",
     "RingView": "ring.views",
+    "SyncRing": "sync.ring",
+    "SyncClient": "sync.ring",
+    "SyncLock": "sync.locks",
+    "SyncElection": "sync.locks",
+    "SyncBarrier": "sync.locks",
     "StackConfig": "stack.config",
     "StateInterrupted": "aio.state_callbacks",
     "StateNotTransferred": "aio.state_callbacks",

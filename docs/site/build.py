@@ -52,6 +52,13 @@ API = (
         ("Message", "Batch", "Address", "View", "ViewId", "MergeView", "Digest"),
     ),
     ("A member of a ring", ("Ring", "RingConfig", "RingSettings", "RingView", "Fence", "FenceKey")),
+    (
+        "A ring's locks",
+        (
+            *("NamedLock", "LockFence", "LockKey", "Election", "Leader", "Barrier", "RingClient"),
+            *("SyncRing", "SyncClient", "SyncLock", "SyncElection", "SyncBarrier"),
+        ),
+    ),
     ("Watching a member", ("Status", "PastView", "Metrics", "RingMetrics")),
     ("Judging logs", ("judge", "judge_logs", "DeliveryLog", "Verdicts")),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from contextlib import AsyncExitStack
 from secrets import randbits
 from typing import NoReturn
@@ -17,7 +16,7 @@ from raincheck.impl.sealing.keys import Keys, KeySource, keys_to_seal
 from raincheck.impl.transport.contract import (
     Datagrams,
     Transport,
-    family_of,
+    address_towards,
     parse_endpoint,
     resolve,
 )
@@ -56,7 +55,7 @@ async def ask(
         raise ConfigError(f"member {shown(named)} has port 0; name the port it listens on")
     keys = keys_to_seal(key, encrypt=encrypt)
     place = await resolve(named, "member")
-    here = (_address_towards(place), 0)
+    here = (address_towards(place), 0)
     async with AsyncExitStack() as opened:
         tries: list[_Try] = []
         for kind in (transport,) if transport is not None else ("udp", "tcp"):
@@ -79,19 +78,6 @@ async def _open(kind: str, here: Endpoint) -> Transport:
     tcp = TcpTransport(here)
     await tcp.listen()
     return tcp
-
-
-def _address_towards(place: Endpoint) -> str:
-    """Return the address of this machine from which what is sent there comes. Sends nothing."""
-    with socket.socket(family_of(place[0]), socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(place)
-        except OSError as problem:
-            raise ConfigError(
-                f"{shown(place)} cannot be reached from this machine: {problem.strerror}; check "
-                f"the address and the routes"
-            ) from None
-        return str(probe.getsockname()[0])
 
 
 async def _first(tries: list[_Try]) -> Status:

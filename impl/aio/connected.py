@@ -67,11 +67,15 @@ class Connected(ABC, Generic[D]):
     async def _leave(self, timeout: float) -> None:
         try:
             if self._left is None:
+                await self._before_leaving()
                 self._begin_to_leave()
                 await self._until(lambda: self._left is not None, "leaving", timeout)
         finally:
             self._end(self._gone())
             await self._close()
+
+    async def _before_leaving(self) -> None:
+        """Do what has to be done while the member is one still."""
 
     @abstractmethod
     def _begin_to_leave(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from types import TracebackType
 
 from raincheck.impl.arguments import TIMEOUT, check_call
@@ -11,7 +10,8 @@ from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import LockFence
 
-from .named_locks import Hold, NamedLocks, OnLost, Task
+from .named_locks import Hold, NamedLocks, OnLost
+from .owners import owner
 
 
 class NamedLock:
@@ -35,7 +35,7 @@ class NamedLock:
         self._locks = locks
         self._timeout = timeout
         self._on_lost = on_lost
-        self._holds: dict[Task | None, Hold] = {}
+        self._holds: dict[object, Hold] = {}
 
     async def acquire(self, timeout: float | None = None) -> bool:
         """Wait for the lock, and return True.
@@ -50,14 +50,14 @@ class NamedLock:
         released it; NotMember for a member that leaves.
         """
         check_call("timeout", timeout, TIMEOUT)
-        own = self._holds.get(asyncio.current_task())
+        own = self._holds.get(owner())
         if own is not None:
             own.fence.check()
         timeout = self._timeout if timeout is None else timeout
         hold = await self._locks.acquire(self.name, self.mode, timeout, self._on_lost)
         if hold is None:
             return False
-        self._holds[hold.task] = hold
+        self._holds[hold.owner] = hold
         return True
 
     def release(self) -> None:
@@ -68,7 +68,7 @@ class NamedLock:
         hold = self._own()
         if hold is None:
             raise LockMisused(f"lock {self.name!r} is not acquired here; acquire it first")
-        del self._holds[hold.task]
+        del self._holds[hold.owner]
         self._locks.release(hold)
         hold.fence.check()
 
@@ -106,7 +106,7 @@ class NamedLock:
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         """Give the lock back; raises LockLost if it was lost, unless the body has raised."""
-        hold = self._holds.pop(asyncio.current_task(), None)
+        hold = self._holds.pop(owner(), None)
         if hold is None:
             return  # the body has released it
         self._locks.release(hold)
@@ -115,7 +115,7 @@ class NamedLock:
 
     def _own(self) -> Hold | None:
         """Return what this task has, or else what another task has, if it is the only one."""
-        own = self._holds.get(asyncio.current_task())
+        own = self._holds.get(owner())
         if own is None and len(self._holds) == 1:
             (own,) = self._holds.values()
         return own

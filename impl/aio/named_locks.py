@@ -17,26 +17,26 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 from raincheck.impl.errors import LockMisused, NotMember, WaitTimeout
 from raincheck.impl.locks.events import Fence, Mode
 from raincheck.impl.messages import Address
-from raincheck.impl.ring.fence import LockFence, LockKey
-from raincheck.impl.ring.reports import LockGone, LockGranted, LockReport, LockTaken
+from raincheck.impl.ring.fence import Leader, LockFence, LockKey
+from raincheck.impl.ring.reports import LockGone, LockGranted, LockRefused, LockReport, LockTaken
 
-from .ring_driver import RingDriver
+from .lock_requests import Requests
+from .owners import acting, owner
 
 _log = logging.getLogger("raincheck")
 OnLost = Callable[[LockFence], object]
-Task = asyncio.Task[Any]
 
 
 @dataclass(slots=True, eq=False)
 class Hold:
     """A task has a lock."""
 
-    task: Task | None
+    owner: object
     mode: Mode
     fence: LockFence
     on_lost: OnLost | None
@@ -44,7 +44,7 @@ class Hold:
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    task: Task | None
+    owner: object
     on_lost: OnLost | None
     tries: bool
     since: float
@@ -71,18 +71,13 @@ class _Wanted:
 class NamedLocks:
     """Hands the named locks of a member to its tasks."""
 
-    def __init__(self, driver: RingDriver, identity: str, keeps_token: Callable[[], bool]) -> None:
-        """`keeps_token`: whether the current task has the ring's token."""
+    def __init__(self, requests: Requests) -> None:
         self.acquired = self.lost = 0
         """Locks that tasks have acquired, and lost."""
         self.waited = 0.0
         """Seconds that they have waited for those acquired, in total."""
-        self._driver = driver
-        self._node = driver.node
-        self._identity = identity
-        self._keeps_token = keeps_token
         self._wanted: dict[tuple[str, Mode], _Wanted] = {}
-        self._requests: dict[int, _Wanted] = {}
+        self._requests = requests
         self._ended: str | None = None
 
     # ------------------------------------------------------------------ for the locks
@@ -91,8 +86,8 @@ class NamedLocks:
         self, name: str, mode: Mode, timeout: float | None, on_lost: OnLost | None
     ) -> Hold | None:
         """Wait for a lock; None if `timeout` is 0 or less and another request is in its way."""
-        task = asyncio.current_task()
-        self._check(name, task)
+        whose = owner()
+        self._check(name, whose)
         tries = timeout is not None and timeout <= 0
         this = self._wanted.get((name, mode))
         if this is None:
@@ -100,9 +95,9 @@ class NamedLocks:
         joins = bool(this.holds) and self._may_join(this)
         if tries and (this.waiters or (this.holds and not joins)):
             return None
-        now = self._driver.now
+        now = self._requests.now
         came: asyncio.Future[Hold | None] = asyncio.get_running_loop().create_future()
-        waiter = _Waiter(task, on_lost, tries, now, came)
+        waiter = _Waiter(whose, on_lost, tries, now, came)
         this.waiters.append(waiter)
         try:
             if joins:
@@ -114,7 +109,7 @@ class NamedLocks:
             whom = self._whom(this)
             self._stop_waiting(this, waiter)
             if isinstance(problem, TimeoutError) and timeout is not None:
-                what = f"{self._node.address}: waiting for lock {name!r}"
+                what = f"{self._requests.address}: waiting for lock {name!r}"
                 raise WaitTimeout(what, timeout, whom) from None
             raise
 
@@ -128,17 +123,33 @@ class NamedLocks:
     def holder(self, name: str) -> Address | None:
         """Return who holds a lock, the first if several read, as far as this member knows."""
         if any(self._wanted[key].holds for key in self._keys(name)):
-            return self._node.address
-        return self._node.locks.holder(name)
+            return self._requests.address
+        return self._requests.book.holder(name)
 
     def waiting(self, name: str) -> tuple[Address, ...]:
         """Return who waits for a lock, in order, as far as this member knows."""
-        return self._node.locks.queue(name)
+        return self._requests.book.queue(name)
+
+    def leader(self, name: str) -> Leader | None:
+        """Return who holds a lock to write, as far as this member knows."""
+        mine = self._wanted.get((name, "write"))
+        if mine is not None and mine.holds:
+            return Leader(self._requests.address, mine.holds[0].fence.key)
+        first = self._requests.book.leader(name)
+        if first is None:
+            return None
+        member, ((n, by), place, turn) = first
+        return Leader(member, LockKey(n, by, place, turn, 0))
+
+    @property
+    def ended(self) -> bool:
+        """Whether this member leaves, or has stopped."""
+        return self._ended is not None
 
     def taken(self, name: str) -> WaitTimeout:
         """Return the error for who has tried in vain, and cannot do without."""
         whom = [f"{holder} to release {name!r}"] if (holder := self.holder(name)) else []
-        return WaitTimeout(f"{self._node.address}: trying lock {name!r}", 0, whom)
+        return WaitTimeout(f"{self._requests.address}: trying lock {name!r}", 0, whom)
 
     @property
     def held(self) -> int:
@@ -152,33 +163,13 @@ class NamedLocks:
 
     # ------------------------------------------------------------------ for the ring
 
-    def reported(self, report: LockReport) -> None:
-        """Take what the ring says of a request."""
-        this = self._requests.get(report.request)
-        if this is None:
-            return  # it was dropped meanwhile
-        match report:
-            case LockGranted():
-                this.fence = report.fence
-                this.tasks = 0
-                self._serve(this)
-            case LockTaken():
-                self._forget_request(this)
-                if this.waiters and this.waiters[0].tries:
-                    _resolve(this.waiters.popleft(), None)
-                self._go_on(this)
-            case LockGone():
-                self._forget_request(this)
-                self._lose(this, "the ring has gone on without this member")
-                self._go_on(this)
-
     def look(self) -> None:
         """Look whether the member has changed so that a lock can be handed on, or tried no more."""
         for this in list(self._wanted.values()):
             if this.fence is not None:
                 if not this.holds:
                     self._serve(this)
-            elif self._node.token_state == "starving" and any(w.tries for w in this.waiters):
+            elif self._requests.in_vain and any(w.tries for w in this.waiters):
                 for waiter in [each for each in this.waiters if each.tries]:
                     this.waiters.remove(waiter)
                     _resolve(waiter, None)
@@ -191,7 +182,6 @@ class NamedLocks:
         self._ended = why
         names = list(self._wanted.values())
         self._wanted.clear()
-        self._requests.clear()
         for this in names:
             self._lose(this, why)
             for waiter in this.waiters:
@@ -200,17 +190,38 @@ class NamedLocks:
 
     # ------------------------------------------------------------------ inside
 
-    def _check(self, name: str, task: Task | None) -> None:
-        """Raise for a task that could only wait for itself, and for a member that has left."""
+    def _told(self, this: _Wanted, report: LockReport) -> None:
+        """Take what the ring says of a request."""
+        match report:
+            case LockGranted():
+                this.fence = report.fence
+                this.tasks = 0
+                self._serve(this)
+            case LockTaken():
+                this.request, this.fence = 0, None
+                if this.waiters and this.waiters[0].tries:
+                    _resolve(this.waiters.popleft(), None)
+                self._go_on(this)
+            case LockRefused():
+                this.request = 0
+                self._fail(this, report.problem)
+            case LockGone():
+                this.request, this.fence = 0, None
+                self._lose(this, self._requests.lost_because)
+                self._go_on(this)
+
+    def _check(self, name: str, whose: object) -> None:
+        """Raise for one that could only wait for itself, and for a member that has left."""
         if self._ended is not None:
             raise NotMember(self._ended)
         mine = (hold for key in self._keys(name) for hold in self._wanted[key].holds)
-        if any(hold.task is task for hold in mine):
+        if any(hold.owner is whose for hold in mine):
+            what = "task" if acting.get() is None else "thread"
             raise LockMisused(
-                f"this task has lock {name!r} already, and would wait for itself; release it "
-                f"first, or let another task ask for it"
+                f"this {what} has lock {name!r} already, and would wait for itself; release it "
+                f"first, or let another {what} ask for it"
             )
-        if self._keeps_token():
+        if self._requests.keeps_token():
             raise LockMisused(
                 f"this task keeps the ring's token, and lock {name!r} needs the token to go on; "
                 f"ask for the lock before the token"
@@ -221,13 +232,12 @@ class NamedLocks:
         if this.request or not this.waiters:
             return
         tries = this.waiters[0].tries
-        this.request = self._node.want_lock(this.name, this.mode, self._driver.now, tries=tries)
-        self._requests[this.request] = this
-        self._driver.run_soon()
+        told = partial(self._told, this)
+        this.request = self._requests.want(this.name, this.mode, told, tries=tries)
 
     def _serve(self, this: _Wanted) -> None:
         """Hand a lock that the member has to the first task that waits; to all, if they read."""
-        if this.fence is None or not self._settled():
+        if this.fence is None or not self._requests.settled:
             return
         epoch, place, turn = this.fence
         while this.waiters and not (this.holds and this.mode == "write"):
@@ -235,42 +245,37 @@ class NamedLocks:
             if waiter.came.done():  # it is cancelled
                 continue
             key = LockKey(epoch.n, epoch.by, place, turn, this.tasks)
-            fence = LockFence(this.name, key, self._identity)
+            fence = LockFence(this.name, key, self._requests.identity)
             this.tasks += 1
-            hold = Hold(waiter.task, this.mode, fence, waiter.on_lost)
+            hold = Hold(waiter.owner, this.mode, fence, waiter.on_lost)
             this.holds.append(hold)
             self.acquired += 1
-            took = self._driver.now - waiter.since
+            took = self._requests.now - waiter.since
             self.waited += took
-            _log.debug("%s has %s after %.3f s", self._node.address, fence, took)
+            _log.debug("%s has %s after %.3f s", self._requests.address, fence, took)
             waiter.came.set_result(hold)
         if not this.holds:
             self._go_on(this)
 
     def _may_join(self, this: _Wanted) -> bool:
         """Tell whether one more task may have what others of this member hold: nobody waits."""
-        if this.mode == "write" or this.fence is None or not self._settled():
+        if this.mode == "write" or this.fence is None or not self._requests.settled:
             return False
         wanted = self._wanted.get((this.name, "write"))
-        return not self._node.locks.queue(this.name) and not (wanted and wanted.waiters)
+        return self._requests.alone(this.name) and not (wanted and wanted.waiters)
 
     def _keys(self, name: str) -> list[tuple[str, Mode]]:
         """Return what this member wants or has of a name."""
         modes: tuple[Mode, ...] = ("write", "read")
         return [(name, mode) for mode in modes if (name, mode) in self._wanted]
 
-    def _settled(self) -> bool:
-        """Whether locks may be handed to tasks at this moment."""
-        node, now = self._node, self._driver.now
-        return node.view_state == "agreement" and not node.late(now)
-
     def _go_on(self, this: _Wanted) -> None:
         """Hand a lock on, or give it back; ask for it as long as somebody waits."""
         if this.holds or self._ended is not None:
             return
         if this.fence is not None:
-            alone = not self._node.locks.queue(this.name)
-            if this.waiters and alone and self._settled():
+            alone = self._requests.alone(this.name)
+            if this.waiters and alone and self._requests.settled:
                 self._serve(this)
                 return
             self._drop(this)
@@ -281,24 +286,20 @@ class NamedLocks:
         try:
             self._ask(this)
         except Exception as problem:  # noqa: BLE001 (it is for those who wait)
-            while this.waiters:
-                waiter = this.waiters.popleft()
-                if not waiter.came.done():
-                    waiter.came.set_exception(problem)
-            self._wanted.pop((this.name, this.mode), None)
+            self._fail(this, problem)
+
+    def _fail(self, this: _Wanted, problem: Exception) -> None:
+        """Let those who wait know that they wait in vain."""
+        while this.waiters:
+            waiter = this.waiters.popleft()
+            if not waiter.came.done():
+                waiter.came.set_exception(problem)
+        self._wanted.pop((this.name, this.mode), None)
 
     def _drop(self, this: _Wanted) -> None:
         """Take the member's request back."""
-        request = this.request
-        if request:
-            self._forget_request(this)
-            self._node.drop_lock(request, self._driver.now)
-            self._driver.run_soon()
-
-    def _forget_request(self, this: _Wanted) -> None:
-        self._requests.pop(this.request, None)
-        this.request = 0
-        this.fence = None
+        request, this.request, this.fence = this.request, 0, None
+        self._requests.drop(request)
 
     def _stop_waiting(self, this: _Wanted, waiter: _Waiter) -> None:
         """End a wait in vain, and leave no trace of it."""
@@ -316,7 +317,7 @@ class NamedLocks:
         for hold in holds:
             self.lost += 1
             hold.fence.lost.set()
-            _log.warning("%s has lost %s: %s", self._node.address, hold.fence, why)
+            _log.warning("%s has lost %s: %s", self._requests.address, hold.fence, why)
             if hold.on_lost is not None:
                 try:
                     hold.on_lost(hold.fence)
@@ -325,13 +326,13 @@ class NamedLocks:
 
     def _whom(self, this: _Wanted) -> list[str]:
         """Return who is in the way of those who wait."""
-        name, me = this.name, self._node.address
+        name, me = this.name, self._requests.address
         if any(self._wanted[key].holds for key in self._keys(name)):
             return [f"{me} to release {name!r}, which another of its tasks has"]
-        holder = self._node.locks.holder(name)
+        holder = self._requests.book.holder(name)
         if holder is None or holder == me:
-            return self._driver.missing()
-        before = [each for each in self._node.locks.queue(name) if each != me]
+            return self._requests.missing()
+        before = [each for each in self._requests.book.queue(name) if each != me]
         return [f"{holder} to release {name!r}", *[f"{each} to take it first" for each in before]]
 
 

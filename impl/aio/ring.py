@@ -26,16 +26,14 @@ from contextlib import AbstractAsyncContextManager
 from typing import Unpack
 
 from raincheck.impl.arguments import (
-    FUNCTION,
-    LOCK_NAME,
+    BARRIER_NAME,
     MEMBERS,
+    PARTIES,
     TIMEOUT,
     check_call,
     instance,
-    optional,
 )
 from raincheck.impl.errors import ConfigError, LockMisused, WaitTimeout
-from raincheck.impl.locks.events import Mode
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, shown
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.frames import VERSION
@@ -54,25 +52,25 @@ from raincheck.impl.ring.starter import identity_of
 from raincheck.impl.ring.views import RingView
 from raincheck.impl.stack.reports import Dropped, Left
 
+from .barrier import Barrier, Barriers
 from .connected import Connected
 from .connecting import Connecting
 from .hook import Hook
 from .inbox import Inbox
+from .lock_requests import LockRequests
 from .metrics import RingMetrics, events_of
-from .named_lock import NamedLock
-from .named_locks import NamedLocks, OnLost
 from .payloads import Payload, as_bytes
 from .readers import Readers
 from .ring_connect import Opened, RingKeywords, RingSettings
 from .ring_driver import RingDriver
 from .ring_lock import Lock
 from .status import Status, encoded
+from .with_locks import WithLocks
 
 _SETTINGS = instance(RingSettings, "give RingSettings")
-_ON_LOST = optional(FUNCTION)
 
 
-class Ring(Connected[RingDriver]):
+class Ring(WithLocks, Connected[RingDriver]):
     """One member of a ring. Made by `Ring.connect`, ended by `close` or `leave`."""
 
     on_view = Hook[Callable[[RingView], None]]()
@@ -91,7 +89,10 @@ class Ring(Connected[RingDriver]):
         self._settings = settings
         self._opened = opened
         self._lock = lock
-        self._named = NamedLocks(driver, opened.node.config.identity, lock.is_mine)
+        requests = LockRequests(driver, lock.is_mine)
+        self._make_locks(requests, driver.settled)
+        self._barriers = Barriers(requests)
+        driver.clients = self._clients = settings.make_client_desk(opened, requests)
         driver.on_settled = self._look
         self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
@@ -208,9 +209,16 @@ class Ring(Connected[RingDriver]):
     async def _finish(self) -> None:
         await (self.leave() if self._opened.file is None else self.close())
 
+    async def _before_leaving(self) -> None:
+        """Let the clients know first, lest one believes to have what others are given."""
+        self._driver.run(self._clients.leave)
+        await self._until(lambda: self._clients.empty or self._left is not None, "", None)
+
     def _begin_to_leave(self) -> None:
         self._inbox.stop_holding()
-        self._named.end(f"{self.address} leaves the ring, or has left it")
+        why = f"{self.address} leaves the ring, or has left it"
+        self._end_locks(why)
+        self._barriers.end(why)
         self._driver.run(self.node.close if self._closes else self.node.leave)
 
     def _gone(self) -> Left:
@@ -229,46 +237,15 @@ class Ring(Connected[RingDriver]):
         check_call("timeout", timeout, TIMEOUT)
         return self._lock.held(timeout)
 
-    def lock(
-        self,
-        name: str,
-        *,
-        timeout: float | None = None,
-        on_lost: OnLost | None = None,
-    ) -> NamedLock:
-        """Return one of the ring's many locks: inside `async with` this member's task has it alone.
+    def barrier(self, name: str, parties: int) -> Barrier:
+        """Return the barrier of that name, of so many parties, the same number at all of them.
 
-        Who asks first, of all tasks of all members, is served first; more exactly, whose request
-        comes onto the token first. `timeout` is the time-out of each acquisition, in seconds;
-        `on_lost` is called with the fence at the moment when a held lock is known to be lost, and
-        must not block. At the end LockLost is raised if it was.
-
-        A member that crashes, leaves or is given up by the others loses its locks. One that is cut
-        off cannot know: only a resource that compares fences is safe from a late holder.
+        `await barrier.wait()` returns when so many are there. Each wait counts, of whichever member
+        and task it is. `Barrier` says what becomes of the others when one of them crashes.
         """
-        return self._lock_of(name, "write", timeout, on_lost)
-
-    def read_lock(
-        self,
-        name: str,
-        *,
-        timeout: float | None = None,
-        on_lost: OnLost | None = None,
-    ) -> NamedLock:
-        """Return the lock of that name for readers, who have it together, and no writer with them.
-
-        `lock(name)` is the writer's. All wait in one line: a reader that comes behind a writer
-        waits for it, so writers are served too. The rest is as with `lock`.
-        """
-        return self._lock_of(name, "read", timeout, on_lost)
-
-    def _lock_of(
-        self, name: str, mode: Mode, timeout: float | None, on_lost: OnLost | None
-    ) -> NamedLock:
-        check_call("name", name, LOCK_NAME)
-        check_call("timeout", timeout, TIMEOUT)
-        check_call("on_lost", on_lost, _ON_LOST)
-        return NamedLock(self._named, name, mode, timeout, on_lost)
+        check_call("name", name, BARRIER_NAME)
+        check_call("parties", parties, PARTIES)
+        return Barrier(self._barriers, name, parties)
 
     # multicast
 
@@ -428,7 +405,7 @@ class Ring(Connected[RingDriver]):
             if self.on_view is not None:
                 self.on_view(view)
         elif isinstance(report, LockGranted | LockGone | LockTaken):
-            self._named.reported(report)
+            self._requests.reported(report)
         elif isinstance(report, NameTaken):
             self._namesake = f"{report.member} at {shown(report.endpoint)}"
         elif isinstance(report, NotAdmitted):
@@ -441,9 +418,12 @@ class Ring(Connected[RingDriver]):
 
     def _look(self) -> None:
         self._lock.look()
-        self._named.look()
+        self._look_at_locks()
+        self._barriers.look()
 
     def _end(self, left: Left) -> None:
         self._lock.lose()
-        self._named.end(left.reason or f"{self.address} has left the ring")
+        why = left.reason or f"{self.address} has left the ring"
+        self._end_locks(why)
+        self._barriers.end(why)
         super()._end(left)

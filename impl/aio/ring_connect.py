@@ -37,6 +37,7 @@ from raincheck.impl.arguments import (
     instance,
 )
 from raincheck.impl.asking.desk import Desk, who_may_ask
+from raincheck.impl.clients.desk import ClientDesk
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.networks import inside
@@ -55,6 +56,7 @@ from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
 from .idle_settings import check_filled_in, check_trace
+from .lock_requests import LockRequests
 from .names import Names
 from .ring_places import Places, check_names, places_of
 from .ring_starting import settled
@@ -88,6 +90,7 @@ class RingKeywords(TypedDict, total=False):
     nodes: Sequence[str]
     admit: Admit | Sequence[str] | None
     ask: Sequence[str] | None
+    clients: Sequence[str] | None
     key: KeySource
     encrypt: bool
     repairs: Repairs | None
@@ -156,6 +159,10 @@ class RingSettings:
     """Who may ask this member for its status (`raincheck.ask`): a list of networks. None: who has
     the key, or, without one, who is on the same machine; []: nobody."""
 
+    clients: Annotated[Sequence[str], NETWORKS] | None = None
+    """Who may use the ring's locks by this member without being one (`RingClient`): a list of
+    networks. None: who has the key, or, without one, who is on the same machine; []: nobody."""
+
     key: Annotated[KeySource, KEYS] | None = field(default=None, repr=False)
     """The ring's key: `SIZE` bytes, the path of a key file, or several of these, of which the
     first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
@@ -193,6 +200,8 @@ class RingSettings:
         admission(self.admit)
         if self.ask is not None:
             inside(self.ask, "ask")
+        if self.clients is not None:
+            inside(self.clients, "clients")
         if self.bind is not None:
             parse_endpoint(self.bind, "bind")
         if self.advertise is not None:
@@ -282,6 +291,23 @@ class RingSettings:
         own = here if is_own(here) else None
         allowed = who_may_ask(self.ask, own, sealed=transport.sealed)
         return Desk(allowed, tell, secret=token_bytes(32))
+
+    def make_client_desk(self, opened: Opened, requests: LockRequests) -> ClientDesk:
+        """Make the desk that serves clients."""
+        transport, node = opened.transport, opened.node
+        here = transport.endpoint[0]
+        own = here if is_own(here) else None
+        return ClientDesk(
+            self.ring,
+            node.address,
+            node.config.identity,
+            requests,
+            who_may_ask(self.clients, own, sealed=transport.sealed),
+            give_up=self.config.give_up,
+            patience=self.config.hungry,
+            life=randbits(_LIFE - 4),
+            secret=token_bytes(32),
+        )
 
     async def open_transport(self, bind: Endpoint, advertise: Endpoint | None) -> Transport:
         """Open the socket."""

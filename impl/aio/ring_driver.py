@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable
 
 from raincheck.impl.asking.desk import Desk
+from raincheck.impl.clients.desk import ClientDesk
+from raincheck.impl.clients.wire import MAGIC as CLIENT
 from raincheck.impl.messages import Address, shown
 from raincheck.impl.recording.raincore import RingTrace
 from raincheck.impl.ring.node import RingNode
@@ -47,6 +49,8 @@ class RingDriver(Shell[RingReport]):
         super().__init__(node, transport, report, soon=node.handle_timer, desk=desk, trace=trace)
         self.node = node
         self._ring_trace = trace
+        self.clients: ClientDesk | None = None
+        """The desk that serves clients, while there is one."""
         self.history = History()
         """The views that it has committed."""
         self._members = node.members
@@ -67,7 +71,8 @@ class RingDriver(Shell[RingReport]):
 
     @property
     def counters(self) -> dict[str, int]:
-        return super().counters | self._starter.counters
+        clients = {} if self.clients is None else self.clients.counters
+        return super().counters | self._starter.counters | clients
 
     def run(self, step: Callable[[float], None]) -> None:
         """Give the node one input and settle; an input from within a report waits for its end."""
@@ -103,8 +108,30 @@ class RingDriver(Shell[RingReport]):
         if starts:
             datagrams = [each for each in datagrams if each[0][:2] != START]
             self._run(lambda now: self._starter.receive(starts, now))
+        clients = [each for each in datagrams if each[0][:2] == CLIENT]
+        if clients:
+            datagrams = [each for each in datagrams if each[0][:2] != CLIENT]
+            self._run(lambda now: self._hear_clients(clients, now))
         if datagrams and not self._closed:
             super()._received(datagrams)
+
+    def _hear_clients(self, datagrams: Datagrams, now: float) -> None:
+        if self.clients is not None:
+            for datagram, source in datagrams:
+                self.clients.receive(datagram, source, now)
+
+    def _serve_clients(self) -> float | None:
+        """Tell clients what is new; return when the desk has something to do again."""
+        desk = self.clients
+        if desk is None:
+            return None
+        desk.handle_timer(self.now)
+        desk.look(self.now)
+        for data, to in desk.poll_datagrams():
+            self.transport.send(data, to)
+        for dropped in desk.poll_dropped():
+            self._warn_of(dropped)
+        return desk.deadline()
 
     def _ask(self) -> float | None:
         """Send what the starter has to say; return when it is to ask again."""
@@ -132,8 +159,8 @@ class RingDriver(Shell[RingReport]):
             elif isinstance(report, Left):
                 self._log_end(report)
             self._report(report)
-        due = [each for each in (node.deadline(), self._ask()) if each is not None]
-        self._arm(min(due, default=None))
+        dues = (node.deadline(), self._ask(), self._serve_clients())
+        self._arm(min([each for each in dues if each is not None], default=None))
         self._settled()
 
     def _log_view(self, report: Committed) -> None:

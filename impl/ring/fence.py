@@ -47,6 +47,15 @@ class LockKey(NamedTuple):
     """The number of the lock among those of this member's tasks that had it one after the other."""
 
 
+class Leader(NamedTuple):
+    """Who holds a lock to write, and since when."""
+
+    member: Address
+    key: LockKey
+    """Greater with each leader. It is that of the leader's fence, or of the first of its tasks that
+    have held the lock one after the other: what comes from a leader with a smaller one is late."""
+
+
 K = TypeVar("K", bound=tuple[Any, ...])
 
 

@@ -21,6 +21,7 @@ from raincheck.impl.locks.events import (
     Depart,
     Drop,
     Effect,
+    Fence,
     Held,
     Lost,
     Mode,
@@ -90,7 +91,12 @@ class LockDesk:
         there = self._size + sum(each.size for each in self._waiting.values())
         if there + size > most:
             lines = len(self._core.table) + len(self._waiting)
-            raise LocksFull(name, lines, most)
+            raise LocksFull(
+                name,
+                f"with it the {lines} requests of the whole ring would take more than the {most} "
+                f"bytes that a token has for them; hold fewer locks at once, give them shorter "
+                f"names, or raise max_datagram",
+            )
         self._last += 1
         self._waiting[self._last] = _Request(name, mode, tries, size)
         self._full = False
@@ -132,10 +138,22 @@ class LockDesk:
         """Bytes of the token's mail that are left to posts."""
         return SLACK + self._size
 
+    @property
+    def table(self) -> Table:
+        """Who held and who waited when the token was here last, as far as this member knows."""
+        return self._core.table
+
     def holder(self, name: str) -> Address | None:
         """Return who held that name when the token was here last, as far as this member knows."""
         lines = self._core.table
         return next((each.member for each in lines if each.name == name and each.fence), None)
+
+    def leader(self, name: str) -> tuple[Address, Fence] | None:
+        """Return who held that name to write then, and the fence of its request."""
+        first = next((each for each in self._core.table if each.name == name), None)
+        if first is None or first.fence is None or first.mode == "read":
+            return None
+        return first.member, first.fence
 
     def queue(self, name: str) -> tuple[Address, ...]:
         """Return who waited for it then, in order."""

@@ -64,7 +64,14 @@ class LockTaken(NamedTuple):
     request: int
 
 
-LockReport: TypeAlias = LockGranted | LockGone | LockTaken
+class LockRefused(NamedTuple):
+    """A request of a client has ended: the ring has no room for it."""
+
+    request: int
+    problem: Exception
+
+
+LockReport: TypeAlias = LockGranted | LockGone | LockTaken | LockRefused
 
 
 class NotAdmitted(NamedTuple):

@@ -5,8 +5,8 @@ and a network of transports without sockets.
         network = SimulatedNetwork()
         run(scenario(network))             # minutes of virtual time, milliseconds of real time
 
-Datagrams arrive in order after `delay`; those to or from `silent` endpoints are lost. Names are
-looked up in the loop's own table.
+Datagrams arrive in order after `delay`; those to or from `silent` endpoints, and between the pairs
+of `cut`, are lost. Names are looked up in the loop's own table.
 """
 
 from __future__ import annotations
@@ -83,6 +83,8 @@ class SimulatedNetwork:
         self.delay = delay
         self.silent: set[Endpoint] = set()
         """Endpoints whose datagrams are lost, both ways."""
+        self.cut: set[frozenset[Endpoint]] = set()
+        """Pairs of endpoints that do not reach each other."""
         self._transports: dict[Endpoint, SimulatedTransport] = {}
 
     @property
@@ -102,7 +104,7 @@ class SimulatedNetwork:
 
     def carry(self, data: bytes, source: Endpoint, to: Endpoint) -> None:
         """Let a datagram arrive, if it is not lost."""
-        if not self.silent.isdisjoint((source, to)):
+        if not self.silent.isdisjoint((source, to)) or frozenset((source, to)) in self.cut:
             return
         asyncio.get_running_loop().call_later(self.delay, self._arrive, data, source, to)
 

@@ -257,6 +257,19 @@ def check_route(bound: Endpoint, others: Iterable[Endpoint], what: str) -> None:
                     ) from None
 
 
+def address_towards(place: Endpoint) -> str:
+    """Return the address of this machine from which what is sent there comes. Sends nothing."""
+    with socket.socket(family_of(place[0]), socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(place)
+        except OSError as problem:
+            raise ConfigError(
+                f"{shown(place)} cannot be reached from this machine: {problem.strerror}; check "
+                f"the address and the routes"
+            ) from None
+        return str(probe.getsockname()[0])
+
+
 def opened(kind: socket.SocketKind, endpoint: Endpoint) -> socket.socket:
     """Return a socket of that kind, of the address's family, not bound yet."""
     family = family_of(endpoint[0])

@@ -8,6 +8,7 @@ import pytest
 from raincheck.conformance.evidence.summary import SCHEMA
 from raincheck.conformance.trace import events
 from raincheck.impl.asking import wire as asking
+from raincheck.impl.clients import wire as clients
 from raincheck.impl.recording import writer
 from raincheck.impl.ring import frames, state_file
 from raincheck.impl.sealing import head
@@ -17,6 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "compatibility.md"
 VERSIONS: dict[str, object] = {
     "wire format of groups": datagrams.VERSION,
     "wire format of rings": frames.VERSION,
+    "wire format of a ring's clients": clients.VERSION,
     "live questions": asking.VERSION,
     "datagrams under a [key](keys.md)": head.VERSION,
     "state file of a ring": state_file._VERSION,

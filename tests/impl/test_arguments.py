@@ -297,7 +297,7 @@ BY_ITSELF: dict[Settings, str] = {
     CHANNEL: "cluster name incarnation transport bind initial_hosts timeout leave_timeout ask "
     "inbox trace seed block unblock on_call discard_own get_state set_state key rejoin primary",
     RING: "ring name incarnation bind advertise members state_file timeout leave_timeout inbox "
-    "admit ask key repairs on_node",
+    "admit ask clients key repairs on_node",
     RING_TIMES: "ring identity eating hungry starving retransmit_after retransmit_max give_up "
     "give_up_again hello max_members sums joins_per_minute max_datagram send_buffer",
 }
@@ -374,9 +374,20 @@ RING_CALLS: dict[str, dict[str, Any]] = {
     "token": {"timeout": 1.0},
     "lock": {"name": "x", "timeout": 1.0, "on_lost": None},
     "read_lock": {"name": "x", "timeout": 1.0, "on_lost": None},
+    "election": {"name": "x", "timeout": 1.0, "on_lost": None},
+    "barrier": {"name": "x", "parties": 1},
     "wait_for_members": {"count": 1, "timeout": 1.0},
     "change_key": {"key": None},
     "connecting": {"settings": None},
+}
+CLIENT_CALLS: dict[str, dict[str, Any]] = {
+    name: RING_CALLS[name] for name in ("lock", "read_lock", "election")
+}
+CLIENT_CONNECT: dict[str, dict[str, Any]] = {
+    "connect": {
+        **{"ring": "x", "members": ["127.0.0.1:7001"], "bind": None, "key": None},
+        **{"encrypt": True, "timeout": 1.0},
+    }
 }
 LOCK_CALLS: dict[str, dict[str, Any]] = {"acquire": {"timeout": 1.0}}
 REQUEST_CALLS: dict[str, dict[str, Any]] = {"reply": {"payload": b""}, "refuse": {"reason": ""}}
@@ -397,6 +408,7 @@ VARIADIC = {"connect": "settings", "ended": "members"}
         (raincheck.Channel, CHANNEL_CALLS),
         (raincheck.Ring, RING_CALLS),
         (raincheck.NamedLock, LOCK_CALLS),
+        (raincheck.RingClient, CLIENT_CALLS),
         (Request, REQUEST_CALLS),
         (raincheck.DeliveryLog, LOG_CALLS),
     ],
@@ -469,6 +481,10 @@ def test_a_call_of_a_ring_refuses_an_argument_of_another_kind_and_does_nothing()
             assert (await anext(ring)).payload == b"after"
 
     run(scenario())
+
+
+def test_a_client_refuses_an_argument_of_another_kind() -> None:
+    asyncio.run(refused(raincheck.RingClient, CLIENT_CONNECT, ConfigError))
 
 
 async def taken(chunks: Any) -> None:

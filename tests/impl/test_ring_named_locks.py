@@ -311,14 +311,14 @@ def test_a_wait_that_is_cancelled_when_it_is_over_gives_the_lock_back() -> None:
         async with ring_of("abc") as scene:
             a, b, _ = scene.rings.values()
             wait = asyncio.create_task(a.lock("x").acquire())
-            hear = a._named.reported
+            hear = a._requests.reported
 
             def cancel_then(report: LockReport) -> None:
                 hear(report)
                 assert a._named.held == 1
                 wait.cancel()
 
-            a._named.reported = cancel_then  # type: ignore[method-assign]
+            a._requests.reported = cancel_then  # type: ignore[method-assign]
             with pytest.raises(asyncio.CancelledError):
                 await wait
             assert a._named.held == 0

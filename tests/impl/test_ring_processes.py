@@ -91,3 +91,17 @@ def test_the_example_explains_itself_and_its_mistakes(tmp_path: Path, processes:
     assert wrong.returncode == 3
     assert "members= does not have this member, d," in err
     assert "Traceback" not in err
+
+
+def test_members_elect_leaders_and_a_client_has_a_lock_beside_them(
+    free_ports: Ports, processes: Processes
+) -> None:
+    places = zip("abc", free_ports(3), strict=True)
+    members = ",".join(f"{name}@127.0.0.1:{port}" for name, port in places)
+    (each,) = processes([str(ROOT / "examples" / "elected.py"), "--members", members])
+    out, err = each.communicate(timeout=LIMIT)
+    assert each.returncode == 0, err
+    report = json.loads(out)
+    assert len(report["leaders"]) >= 2
+    assert report["number"] > 0
+    assert report["refused"] == 0

@@ -1,0 +1,1 @@
+"""A ring's locks without asyncio: for applications that are made of threads."""
