@@ -164,10 +164,12 @@ def _on_spark(args: argparse.Namespace, ui: Ui, files: list[Path], again: str) -
     """Check the files on Spark, which also reads those of other file systems."""
     known = all(isinstance(path, Path) for path in args.paths)
     brief = known and sum(path.stat().st_size for path in files) < BRIEF_BELOW
+    # Local paths are known to be there, so an interruption from now on leaves what looks begun.
+    begun = Evidence("conform", args.out) if known else None
     with session_of(args, ui, brief) as session:
         from raincheck.conformance.spark.remote import copied
 
-        evidence = Evidence("conform", args.out)
+        evidence = begun or Evidence("conform", args.out)
         results, problems = _check(args, ui, evidence, session)
         outcome = _outcome(ui, evidence, results, problems, again)
         if args.publish:
