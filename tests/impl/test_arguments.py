@@ -273,6 +273,8 @@ WITHOUT_EFFECT: dict[Settings, dict[str, list[dict[str, Any]]]] = {
     },
     RING: {
         "sync": [{"sync": True}],
+        "run": [{"run": "another"}],
+        "nodes": [{"nodes": ["a", "b"]}],
         "recovery": [{"recovery": "fast", "config": RING_TIMES(hungry=3.0)}],
         "encrypt": [{"encrypt": False, "key": []}],
         "found": [{"found": True}],
@@ -297,7 +299,7 @@ BY_ITSELF: dict[Settings, str] = {
     CHANNEL: "cluster name incarnation transport bind initial_hosts timeout leave_timeout ask "
     "inbox trace seed block unblock on_call discard_own get_state set_state key rejoin primary",
     RING: "ring name incarnation bind advertise members state_file timeout leave_timeout inbox "
-    "admit ask clients key repairs on_node",
+    "trace admit ask clients key repairs on_node",
     RING_TIMES: "ring identity eating hungry starving retransmit_after retransmit_max give_up "
     "give_up_again hello max_members sums joins_per_minute max_datagram send_buffer",
 }
