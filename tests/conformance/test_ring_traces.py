@@ -228,6 +228,8 @@ def test_who_wants_the_token_is_not_kept_and_does_not_keep_a_record_either(tmp_p
 
     assert (index, state) == (2, {"up": "up", "x": 1, "awaited": ["b"]})
     assert records(path) == lines[:3]
+
+
 def test_what_no_state_file_has_cuts_nothing(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     lines = [header({"up": "new", "awaited": []}), event(1, up="up"), event(2, awaited=["b"])]
