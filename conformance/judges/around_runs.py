@@ -125,7 +125,7 @@ def _in_each_way(
 
 
 def _broken(folder: Path) -> Complaints:
-    """Return which promises are broken in runs that break some, by logs and by messages."""
+    """Return which promises are broken in runs that break some, by both evaluations."""
     for name, make in BROKEN.items():
         made = make(name)
         write_trace(folder / name, made.trace, made.killed)

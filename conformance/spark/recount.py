@@ -32,7 +32,7 @@ ASKED: Final = (
 )
 NEVER: Final = np.iinfo(np.int64).max
 SEQNO: Final = (1 << SEQNO_BITS) - 1
-Numbers: TypeAlias = npt.NDArray[np.int64]
+Numbers: TypeAlias = npt.NDArray[np.signedinteger[Any]]
 
 
 def recounted(summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]) -> list[str]:
@@ -71,9 +71,8 @@ class Heard:
         found = zip(self._starts, ends, strict=True)
         return [(view, low, high) for (low, view), high in found if low < high]
 
-    @cached_property
     def at_view(self) -> Numbers:
-        """The view of each delivery."""
+        """Return the view of each delivery."""
         sizes = [high - low for _, low, high in self.stretches]
         return np.repeat(np.array([view for view, _, _ in self.stretches], dtype=np.int64), sizes)
 
@@ -107,23 +106,29 @@ class Table:
         numbers = {who: number for number, who in enumerate(self.senders)}
         self.summaries = summaries
         self.heard = [Heard(of, deliveries[who], numbers) for who, of in summaries.items()]
-        codes = np.concatenate([np.empty(0, np.int64), *(each.rows for each in self.heard)])
-        self.messages, rows = np.unique(codes, return_inverse=True)
-        ends = np.cumsum([len(each.rows) for each in self.heard])
-        for each, mine in zip(self.heard, np.split(rows, ends), strict=False):
-            each.rows = mine
+        self.messages: Numbers = np.empty(0, dtype=np.int64)
+        for each in self.heard:
+            merged = np.sort(np.concatenate((self.messages, each.rows)))
+            self.messages = merged[np.diff(merged, prepend=-1) != 0]
+        most = max([len(self.messages), *(len(each.rows) for each in self.heard)])
+        self.kind = np.result_type(np.int32, np.min_scalar_type(-most))
+        """Of rows and places: half the memory of `int64`, where that is enough."""
+        for each in self.heard:
+            each.rows = np.searchsorted(self.messages, each.rows).astype(self.kind)
 
     def by_member(self) -> Iterator[str]:
         """Yield what a member's deliveries break, by themselves or against another's."""
         nodes = np.unique([node for node, _ in self.senders], return_inverse=True)[1]
         node_of = nodes[self.messages >> SEQNO_BITS] if len(nodes) else self.messages
-        before: list[tuple[Heard, Numbers]] = []
+        before: list[tuple[Heard, Numbers | slice]] = []
         for each in self.heard:
-            places = np.full(len(self.messages), -1)
-            places[each.rows[::-1]] = np.arange(len(each.rows))[::-1]  # the first one stays
+            count = len(each.rows)
+            places: Numbers = np.full(len(self.messages), -1, dtype=self.kind)
+            backwards = np.arange(count - 1, -1, -1, dtype=self.kind)
+            places[each.rows[::-1]] = backwards  # of a message that is there twice, the first
             heard = places >= 0
-            first = np.arange(len(each.rows))
-            if np.count_nonzero(heard) < len(first):
+            first: Numbers | slice = slice(None)
+            if np.count_nonzero(heard) < count:
                 yield from ("Integrity", "Fifo")
                 first = np.sort(places[heard])
             nodes = node_of[heard]
@@ -167,7 +172,7 @@ class Table:
                 times[rows] = 0
 
 
-def _between(one: Heard, first: Numbers, other: Heard, places: Numbers) -> Iterator[str]:
+def _between(one: Heard, first: Numbers | slice, other: Heard, places: Numbers) -> Iterator[str]:
     """Yield what is broken between two members, by what both have delivered.
 
     `first` are the first one's deliveries, without those of a message again; `places` are the
@@ -176,7 +181,7 @@ def _between(one: Heard, first: Numbers, other: Heard, places: Numbers) -> Itera
     theirs = places[one.rows[first]]
     both = theirs >= 0
     theirs = theirs[both]
-    here, there = one.at_view[first[both]], other.at_view[theirs]
+    here, there = one.at_view()[first][both], other.at_view()[theirs]
     turned, apart = (theirs[1:] < theirs[:-1]).any(), here != there
     if turned:
         yield "UniformTotalOrder"

@@ -3,10 +3,12 @@
     python tests/bench/bench_cluster.py                          10^6 and 10^7 events; needs Java
     python tests/bench/bench_cluster.py --events 1000000 --runs 1    one run of that size
 
-The traces are written by the cluster's own workers, checked by the local engine in a process of its
-own, then on the cluster, all in one run, and the ratios are of this run. Every check must end in
-`conforms`. Of the driver it prints the peak of its Python, the heap that its JVM still uses after a
-collection, and how many bytes of results came. What a stage handed on is Spark's own count.
+The traces are written by the cluster's own workers, and checked by the local engine in a process of
+its own before and behind each check on the cluster. The ratios are of processor time, of all
+processes, and to the mean of the two, so that other work on the machine counts little. Every check
+must end in `conforms`. Of the driver it prints the peak of its Python, the heap that its JVM still
+uses after a collection, and how many bytes of results came. What a stage handed on is Spark's own
+count.
 """
 
 from __future__ import annotations
@@ -135,8 +137,8 @@ def measure(session: SparkSession, folder: Path, events: int, runs: int, *, text
         f"written by the workers in {time.perf_counter() - started:.1f} s",
         flush=True,
     )
-    here = local(folder)
-    print(f"  local    {said(here, 1)}", flush=True)
+    before_it = local(folder)
+    print(f"  local    {said(before_it, 1)}", flush=True)
     started = time.perf_counter()
     seen = look_at(session, trace_files([folder]), at_workers(session))
     print(f"  headers  {len(seen)} files looked at in {time.perf_counter() - started:.2f} s")
@@ -151,16 +153,17 @@ def measure(session: SparkSession, folder: Path, events: int, runs: int, *, text
         new = [each for each in stages(session) if each["stageId"] not in before]
         wide = sum(each["shuffleWriteBytes"] for each in new)
         result = sum(each.get("resultSize", 0) for each in new)
-        share = (there.events / there.seconds / WORKERS) / (here.events / here.seconds)
-        work = there.processor / here.processor
+        peak, heap = peak_of_python(), heap_of(session)
+        behind_it = local(folder)
+        share = (before_it.processor + behind_it.processor) / 2 / there.processor
+        before_it = behind_it
         print(
             f"  {name:8} {said(there, WORKERS)}\n"
-            f"           {share:.2f} of local's events per second and core, {work:.2f} of its "
-            f"processor time\n"
+            f"           {share:.2f} of local's events per second of a core\n"
             f"           handed on {wide / there.events:.1f} bytes per event, to the driver "
             f"{result / 1024:.0f} KiB\n"
-            f"           driver: Python's peak {peak_of_python():.0f} MiB, heap "
-            f"{heap_of(session):.0f} MiB",
+            f"           driver: Python's peak {peak:.0f} MiB, heap {heap:.0f} MiB\n"
+            f"  local    {said(behind_it, 1)}",
             flush=True,
         )
 
