@@ -60,12 +60,15 @@ def delivery_files(paths: Iterable[Path]) -> list[Path]:
     return files_in(paths, SUFFIXES, "delivery log", "name the folder with the logs")
 
 
-def read_rows(path: Path, report: Report, opens: Opens = opened) -> Iterator[Row]:
+def read_rows(
+    path: Path, report: Report, opens: Opens = opened, *, part: bool = False
+) -> Iterator[Row]:
     """Yield the file's rows; report each line that is not a row, and an empty file.
 
-    `opens` opens it, unless it is a Parquet file.
+    `opens` opens it, unless it is a Parquet file. What it opens may be a `part` of the file, which
+    may have no line.
     """
-    empty = True
+    empty = not part
 
     def note(problem: Problem) -> None:
         nonlocal empty

@@ -4,18 +4,16 @@ The twin of `properties_local.py`: the same questions in SQL, so that the answer
 cluster. Files are read by the workers with the same reader, so quarantine is the same as well.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import ExitStack
-from functools import reduce
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from raincheck.conformance.deliveries.cuts import FOUND, cut_witness
 from raincheck.conformance.deliveries.cycles import cycle_in
-from raincheck.conformance.deliveries.logs import SUFFIXES, delivery_files, label_of, read_rows
+from raincheck.conformance.deliveries.logs import SUFFIXES, delivery_files, label_of
 from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
     UNIFORM,
@@ -31,20 +29,16 @@ from raincheck.conformance.deliveries.properties import (
 )
 from raincheck.conformance.deliveries.states import State, parts_of
 from raincheck.conformance.deliveries.views import SHARED, Numbered, Visit, numbered
-from raincheck.conformance.importers.reading import log_files, read_imported
+from raincheck.conformance.importers.reading import log_files
 from raincheck.conformance.importers.said import Said, told
 from raincheck.conformance.importers.table import DELIVERIES, importer_of
-from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.inputs import Uri
 
 from . import queries
+from .logs import load
+from .parts import lines_numbered
 from .remote import (
-    Listed,
-    blocks_of,
-    by_file,
-    chunks,
     left_out,
-    lines_of,
     listed,
     unread,
     whole_files,
@@ -55,14 +49,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import Row as SparkRow
-
-SCHEMA = (
-    "member string, position long, view string, sender string, message string, event string, "
-    "after long, members array<string>, problem string, said string"
-)
-ROWS = 65536
-MOST_TASKS = 10_000
-"""Tasks that read files."""
 
 
 def check_deliveries(
@@ -90,126 +76,19 @@ def check_deliveries(
         if there:
             frame.count()  # with the settings of this block
     try:
-        problems = [
-            Problem(**msgspec.json.decode(row.problem))
-            for row in frame.where("problem is not null").select("problem").collect()
-        ]
+        heard = frame.where("told is not null").select("told").collect()
+        problems = lines_numbered(row.told for row in heard)
         problems += map(unread, left_out(there))
         said = Said()
         for row in frame.where("said is not null").select("said").distinct().collect():
             said = said.joined(msgspec.json.decode(row.said, type=Said))
-        kept = frame.where("problem is null and said is null")
+        kept = frame.where("told is null and said is null")
         rows, views = numbered_views(session, kept)
         answers = ask(session, rows, names, views, said.sparse)
         found = judged(answers, sorted(problems), names, complete)
         return found if importer is None else told(found, importer, said, names)
     finally:
         frame.unpersist()
-
-
-def load(
-    session: "SparkSession",
-    files: list[Path],
-    log_format: str = DELIVERIES,
-    there: list[Listed] | None = None,
-) -> "DataFrame":
-    """The rows of all files, and beside them what could not be read and what else they say.
-
-    A format of another system is read by its importer, on the worker, which finds it by its name.
-    """
-    archive = at_workers(session, [log_format.partition(":")[0]] if ":" in log_format else [])
-    given = (log_format, "" if archive else str(Path.cwd()))
-    frames: list[DataFrame] = []
-    if files or not there:
-        opened = [str(path.absolute()) for path in files]
-        tasks = max(1, min(len(opened), MOST_TASKS))
-        read = function(archive, read_paths, opened, *given)
-        frames.append(session.range(0, len(opened), 1, tasks).mapInArrow(read, SCHEMA))
-    if there:
-        frames.append(
-            lines_of(session, there).mapInArrow(function(archive, read_lines, *given), SCHEMA)
-        )
-        empty = [each.name for each in there if not each.size]
-        if empty:
-            read = function(archive, read_empty, empty, *given)
-            frames.append(session.range(0, len(empty), 1, 1).mapInArrow(read, SCHEMA))
-    return reduce(lambda one, other: one.unionAll(other), frames)
-
-
-def read_paths(
-    batches: "Iterator[pa.RecordBatch]", opened: list[str], log_format: str, folder: str
-) -> "Iterator[pa.RecordBatch]":
-    """On a worker: read the files with these numbers."""
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield from _read(Path(opened[number]), opened[number], log_format, folder)
-
-
-def read_lines(
-    batches: "Iterator[pa.RecordBatch]", log_format: str, folder: str
-) -> "Iterator[pa.RecordBatch]":
-    """On a worker: read the files whose lines come, from a copy on the worker's own disk."""
-    for name, found in by_file(chunks(batches)):
-        with TemporaryDirectory(prefix="raincheck-log-") as kept:
-            path, problems = Path(kept, Path(name).name), list[Problem]()
-            with path.open("wb") as file:
-                for _, block in blocks_of(name, found, problems.append):
-                    file.write(block)
-            yield from _read(path, name, log_format, folder, problems)
-
-
-def read_empty(
-    batches: "Iterator[pa.RecordBatch]", names: list[str], log_format: str, folder: str
-) -> "Iterator[pa.RecordBatch]":
-    """On a worker: say of files without a line what a reader says of them."""
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            with TemporaryDirectory(prefix="raincheck-log-") as kept:
-                path = Path(kept, Path(names[number]).name)
-                path.touch()
-                yield from _read(path, names[number], log_format, folder)
-
-
-def _read(
-    path: Path, name: str, log_format: str, folder: str, before: Iterable[Problem] = ()
-) -> "Iterator[pa.RecordBatch]":
-    """Read a file that is called by this name; what went wrong before is among its problems."""
-    import pyarrow as pa
-
-    importer = None if log_format == DELIVERIES else importer_of(log_format, folder)
-
-    text, number = pa.string(), pa.int64()
-    fields = ("member", "position", "view", "sender", "message", "event", "after", "members")
-    kinds = [text, number, text, text, text, text, number, pa.list_(text)]
-    more = [("problem", pa.string()), ("said", pa.string())]
-    schema = pa.schema([*zip(fields, kinds, strict=True), *more])
-
-    def packed(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
-        columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
-        arrays = [pa.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    problems: list[Problem] = [*before]
-    said = Said()
-    rows: list[tuple[Any, ...]] = []
-    found = (
-        read_rows(path, problems.append)
-        if importer is None
-        else read_imported(path, importer, problems.append, said.note)
-    )
-    for row in found:
-        label = {"view": str(row.view), "members": row.members or None}
-        plain = msgspec.structs.asdict(row) | label
-        rows.append((*(plain[field] for field in fields), None, None))
-        if len(rows) == ROWS:
-            yield packed(rows)
-            rows = []
-    for problem in problems:
-        told = msgspec.json.encode(problem._replace(path=name)._asdict()).decode()
-        rows.append((None,) * len(fields) + (told, None))
-    if said != Said():
-        rows.append((None,) * (len(fields) + 1) + (msgspec.json.encode(said).decode(),))
-    yield packed(rows)
 
 
 def numbered_views(session: "SparkSession", rows: "DataFrame") -> tuple["DataFrame", Numbered]:

@@ -25,7 +25,6 @@ from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.judges.plan import plan
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
-from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.events import Event
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_paths
@@ -150,19 +149,26 @@ def test_a_stream_is_compared_across_its_blocks(
 @spark
 @pytest.mark.parametrize("seed", [3])
 def test_delivery_logs_get_the_same_witnesses_on_both_engines(
-    session: "SparkSession", tmp_path: Path, seed: int
+    session: "SparkSession", tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from raincheck.conformance.spark import logs
     from raincheck.conformance.spark.properties import check_deliveries
 
+    monkeypatch.setattr(logs, "PART", 700)  # so that the files are split
     rows = damaged_log(seed)
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
     (tmp_path / "c.jsonl").write_text('{"member":"p","event":"crash"}\n')
+    with (tmp_path / "b.jsonl").open("a") as file:
+        file.write("no row\n" * 30 + "\n{")
     local = properties_local.check_deliveries([tmp_path], NAMES)
 
     assert check_deliveries(session, [tmp_path], NAMES) == local
-    assert {promise.verdict for promise in local.properties} != {"holds"}
+    assert "violated" in {promise.verdict for promise in local.properties}
+    assert [each.line for each in local.problems] == list(
+        range(len(rows) - half + 1, len(rows) - half + 33)
+    )
 
 
 @spark
@@ -245,10 +251,10 @@ def test_what_is_in_a_state_and_what_is_in_neither_is_found_on_both_engines(
 def test_what_only_who_is_gone_has_delivered_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, lines: tuple[str, ...], lacks: list[str] | None
 ) -> None:
-    from raincheck.conformance.spark import properties, queries
+    from raincheck.conformance.spark import logs, properties, queries
 
     rows = gone(tmp_path, *lines)
-    shared, _ = properties.numbered_views(session, properties.load(session, [tmp_path / GONE]))
+    shared, _ = properties.numbered_views(session, logs.load(session, [tmp_path / GONE]))
     shared.createOrReplaceTempView("log")
     properties._know_parts(session, {State(*row) for row in session.sql(queries.STATES).collect()})
     for name, text in queries.VIEWS.items():
@@ -291,13 +297,13 @@ def gone(folder: Path, *lines: str) -> list[Row]:
 def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, after: int
 ) -> None:
-    from raincheck.conformance.spark import properties, queries
+    from raincheck.conformance.spark import logs, properties, queries
 
     sends = [Row("a", 1, 1, "a", "1", "send", after), Row("b", 1, 1, "b", "1", "send")]
     rows = [*log("a: a1 b1", "b: a1 b1"), *sends]
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
-    properties.load(session, [path]).createOrReplaceTempView("log")
+    logs.load(session, [path]).createOrReplaceTempView("log")
     for name in ("d", "s"):
         session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
 
@@ -312,7 +318,7 @@ def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
 def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
     session: "SparkSession", tmp_path: Path, listed: bool
 ) -> None:
-    from raincheck.conformance.spark import properties
+    from raincheck.conformance.spark import logs, properties
 
     rows = [*log("p: 4/x1 5/p1 7/p2", "q: 1/p1 2/p2"), Row("p", 1, 4, "p", "1", "send")]
     lists = (("p", 4, "p"), ("p", 5, "p q"), ("p", 7, "p q"), ("q", 1, "p q"), ("q", 2, "p q"))
@@ -324,7 +330,7 @@ def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
 
-    frame, found = properties.numbered_views(session, properties.load(session, [path]))
+    frame, found = properties.numbered_views(session, logs.load(session, [path]))
 
     mine = SortedLog(rows)
     assert found == mine.views
@@ -340,7 +346,8 @@ def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
 
 @spark
 def test_importers_give_the_same_rows_on_workers(session: "SparkSession", tmp_path: Path) -> None:
-    from raincheck.conformance.spark import properties
+    from raincheck.conformance.spark import logs
+    from raincheck.conformance.spark.parts import lines_numbered
 
     for folder in (FOREIGN / "corosync", FOREIGN / "otel"):
         importer = importer_of(folder.name)
@@ -354,15 +361,12 @@ def test_importers_give_the_same_rows_on_workers(session: "SparkSession", tmp_pa
             for path in files
             for row in read_imported(path, importer, problems.append, said.note)
         ]
-        frame = properties.load(session, files, folder.name).collect()
-        rows = [tuple(each)[:7] for each in frame if each.problem is None and each.said is None]
+        frame = logs.load(session, files, folder.name).collect()
+        rows = [tuple(each)[:7] for each in frame if each.told is None and each.said is None]
 
         assert len(problems) == len(files)
         assert sorted(map(repr, rows)) == sorted(map(repr, local))
-        found = [msgspec.json.decode(each.problem) for each in frame if each.problem is not None]
-        assert [
-            Problem(**each) for each in sorted(found, key=lambda each: each["path"])
-        ] == problems
+        assert lines_numbered(each.told for each in frame if each.told is not None) == problems
         joined = Said()
         for each in frame:
             if each.said is not None:
