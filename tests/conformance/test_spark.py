@@ -25,6 +25,7 @@ from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.judges.plan import plan
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
+from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.events import Event
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_paths
@@ -154,7 +155,6 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
     from raincheck.conformance.spark import logs
     from raincheck.conformance.spark.properties import check_deliveries
 
-    monkeypatch.setattr(logs, "PART", 700)  # so that the files are split
     rows = damaged_log(seed)
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
@@ -162,6 +162,7 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
     (tmp_path / "c.jsonl").write_text('{"member":"p","event":"crash"}\n')
     with (tmp_path / "b.jsonl").open("a") as file:
         file.write("no row\n" * 30 + "\n{")
+        monkeypatch.setattr(logs, "PART", file.tell() // 2)  # so that the file is split
     local = properties_local.check_deliveries([tmp_path], NAMES)
 
     assert check_deliveries(session, [tmp_path], NAMES) == local
@@ -351,7 +352,8 @@ def test_importers_give_the_same_rows_on_workers(session: "SparkSession", tmp_pa
 
     for folder in (FOREIGN / "corosync", FOREIGN / "otel"):
         importer = importer_of(folder.name)
-        files, problems, said = [], [], Said()
+        files, said = [], Said()
+        problems: list[Problem] = []
         for source in sorted(folder.iterdir()):
             files.append(tmp_path / folder.name / source.name)
             files[-1].parent.mkdir(exist_ok=True)

@@ -87,10 +87,14 @@ def test_a_part_of_a_file_that_is_gone_is_told_once(tmp_path: Path) -> None:
     assert [*logs.read_rows(path, problems.append)] == []
 
     parts = [Part(str(path), 0, 5), Part(str(path), 5, END)]
-    told = []
+    told: list[str] = []
     for part in parts:
         found: list[Problem] = []
-        [*logs.read_rows(path, found.append, lambda path, part=part: Lines(path, part), part=True)]
+
+        def opens(path: Path, part: Part = part) -> Lines:
+            return Lines(path, part)
+
+        assert [*logs.read_rows(path, found.append, opens, part=True)] == []
         told += told_of(part, 0, found)
 
     assert lines_numbered(told) == problems
