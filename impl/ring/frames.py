@@ -157,6 +157,8 @@ class Frames:
             raise WireError("malformed", f"kind {kind} to {to}")
         if not (kind == MESSAGE) <= number <= _MAX_NUMBER:
             raise WireError("malformed", f"number {number}")
+        if mask > _MAX_MASK:  # no answer could repeat it
+            raise WireError("malformed", f"mask {mask:x}")
         if kind != MESSAGE and size - stop not in _BODIES.get(kind, (0,)):
             raise WireError("malformed", f"{size - stop} bytes follow the envelope")
         return Frame(kind, source, to, number, mask, datagram, stop)

@@ -48,7 +48,7 @@ class Joiner:
         self.node: Any = SimpleNamespace(
             address=C, history=(), members=(), view_state="chaos", token_state="starving",
             counters={}, contacts=(), core=SimpleNamespace(up="new"),
-            config=SimpleNamespace(identity="1"),
+            config=SimpleNamespace(identity="1"), locks=SimpleNamespace(),
             handle_timer=lambda _now: None, missing=lambda _now: {"a.0": "to let it into the ring"},
         )  # fmt: skip
         settings = RingSettings(ring="r", name="c", join=["127.0.0.1:1"], timeout=timeout)

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from zlib import crc32
 
 import pytest
 from hypothesis import given
@@ -559,6 +560,22 @@ def test_any_flipped_bit_of_any_kind_of_frame_is_refused():
             expected = dict(enumerate((*where, *length))).get(bit // 8, "corrupted")
             assert b.counters == Counter({expected: 1})
             assert notices(b) == b.poll_datagrams() == []
+
+
+@pytest.mark.parametrize("kind", [MESSAGE, ACK, GONE, HELLO, CLOSED])
+def test_a_mask_that_no_answer_could_repeat_is_refused(kind):
+    to = None if kind == HELLO else B
+    frame = bytearray(FRAMES.make(kind, A, to, 1, (1 << 63) - 1, b"=x" if kind == MESSAGE else b""))
+    frame[24] |= 0x80  # the first byte of the mask
+    whole = bytes(frame[8:])
+    frame[4:8] = crc32(whole, crc32(bytes(frame[:4]))).to_bytes(4, "big")
+    b = manager(B)
+    b.answers_hello = True
+
+    b.receive(bytes(frame), AT_A, 0.0)
+
+    assert b.counters == Counter({"malformed": 1})
+    assert notices(b) == b.poll_datagrams() == []
 
 
 @given(st.data())
