@@ -17,7 +17,6 @@ from typing import Any
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.recording.core import Recorder, attach, detach
 from raincheck.impl.recording.writer import Record, TraceWriter
 
@@ -25,7 +24,9 @@ from .record import PROTOCOL
 
 
 class Trace:
-    """The trace of one process."""
+    """The trace of one process: of RAINCORE, or of a protocol above it that derives from this."""
+
+    protocol = PROTOCOL
 
     def __init__(
         self,
@@ -36,19 +37,24 @@ class Trace:
         *,
         clock: Callable[[], float],
         problem: Callable[[str], None],
+        traced: tuple[str, ...] = (),
     ) -> None:
+        """`traced`: all protocols that are recorded of this process."""
         self._core = core
         me: Address = core.me
-        described = FromBinding(binding_of(PROTOCOL))
-        path = folder / f"{run}.{me.node}.{me.incarnation}.{PROTOCOL}.jsonl"
+        binding = binding_of(self.protocol)
+        real = binding.real is not None
+        described = FromBinding(binding.of_traces(real=real, merges=False))
+        path = folder / f"{run}.{me.node}.{me.incarnation}.{self.protocol}.jsonl"
         before = path.exists()
         self._writer = TraceWriter(
-            folder, run, me, buffer=0, problem=problem, protocol=PROTOCOL,
+            folder, run, me, buffer=0, problem=problem, protocol=self.protocol,
             open_file=_append if before else None,
         )  # fmt: skip
         self._recorder = Recorder(
-            described, run, me, nodes, self._writer, constants=undone(core.repairs), clock=clock
-        )
+            described, run, me, nodes, self._writer,
+            constants=undone(core.repairs), real=real, traced=traced, clock=clock,
+        )  # fmt: skip
         if before:
             self._go_on(path, described.variables(core), clock())
         attach(core, self._recorder)
@@ -56,8 +62,7 @@ class Trace:
     def close(self) -> None:
         """Write that no event is missing, and record no more."""
         self._recorder.footer(self._core)
-        detach(self._core)
-        self._writer.close()
+        self.abandon()
 
     def abandon(self) -> None:
         """Close the file as the end of a process does."""
@@ -81,7 +86,7 @@ class Trace:
         self._recorder.resume(index, down)
 
 
-def undone(repairs: Repairs) -> Record:
+def undone(repairs: Any) -> Record:
     """Return the repairs that a header names: those that are switched off."""
     return {name: on for name, on in asdict(repairs).items() if not on}
 
@@ -92,9 +97,7 @@ def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
     Return its header, that record's index, and the state. If no record led there, which a check of
     the trace will report, only an unfinished line is cut.
     """
-    lines = path.read_bytes().splitlines(keepends=True)
-    while lines and not lines[-1].endswith(b"\n"):
-        lines.pop()
+    lines = whole_lines(path)
     header = json.loads(lines[0])
     folded: Record = dict(header["initial"])
     kept = (len(lines), 0, folded)
@@ -110,9 +113,20 @@ def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
         if same or not matched:
             kept = (place, index, folded)
             matched = matched or same
-    with path.open("rb+") as file:
-        file.truncate(sum(map(len, lines[: kept[0]])))
+    cut_behind(path, lines[: kept[0]])
     return header, kept[1], kept[2]
+
+
+def whole_lines(path: Path) -> list[bytes]:
+    """Return the lines of a file without one that a kill left unfinished."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    return [line for line in lines if line.endswith(b"\n")]
+
+
+def cut_behind(path: Path, lines: list[bytes]) -> None:
+    """Cut a file behind these lines, with which it begins."""
+    with path.open("rb+") as file:
+        file.truncate(sum(map(len, lines)))
 
 
 class Armed:
