@@ -262,7 +262,11 @@ _DIGEST: Final = stable.SendDigest(((A, 1), (B, 1)), ((A, 1), (B, 1)))
 def _locks(*held: locks.Held, **values: Any) -> locks_model.Local:
     epoch = locks.Epoch(1, "a")
     wishes = tuple(locks.Wish(*each[:3]) for each in held)
-    whole = {"held": frozenset(held), "wishes": wishes, "requests": len(held)} | values
+    whole: dict[str, Any] = {
+        "held": frozenset(held),
+        "wishes": wishes,
+        "requests": len(held),
+    } | values
     return locks_model.Local("a", epoch=epoch, base=epoch, **whole)
 
 

@@ -18,18 +18,23 @@ from raincheck.conformance.field.load import Duties
 from raincheck.conformance.field.nodes import trace_failed
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.ring import Ring
-from raincheck.impl.ring.fence import Fence, TokenLost
+from raincheck.impl.ring.fence import Fence, LockLost, TokenLost
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.transport.faulty import FaultyTransport
 
 from .fence import Access
 from .fence import Fence as Number
+from .locks_trace import RingTraces
 from .members import title_of
 from .status import Status
-from .trace import Armed, Trace
+from .trace import Armed
 
 _LOCKS = 0.02
 """Seconds between two locks of a member, on average."""
+_NAMED_LOCKS, _HELD = 0.2, 0.02
+"""The same of named locks, and for how long they are held, on average."""
+_READERS = 0.4
+"""The share of named locks that are read locks."""
 
 
 class RingDuties(Duties):
@@ -41,11 +46,12 @@ class RingDuties(Duties):
         super().__init__(args, f"{args.name}.{args.incarnation}", draw, args.life << 32)
         self._clock = clock
         self._node: RingNode | None = None
-        self._trace: Trace | None = None
+        self._traces: RingTraces | None = None
         self._armed: Armed | None = None
         self._transport: FaultyTransport | None = None
         self._ring: Ring | None = None
         self._delivered = self._locks = self._refused = self._lost = 0
+        self._named = self._named_lost = 0
         self.leaves = True
         """Whether it leaves the ring at its end, so that the others go on without it."""
 
@@ -65,13 +71,14 @@ class RingDuties(Duties):
         """Called with the node before it has handled any event."""
         args = self.args
         self._node = node
-        self._trace = Trace(
-            node.core,
+        self._traces = RingTraces(
+            node,
             args.traces,
             args.run,
             tuple(args.nodes.split(",")),
             clock=self._clock,
             problem=trace_failed,
+            locks=args.names > 0,
         )
         loop = asyncio.get_running_loop()
         # Not before the driver has sent the messages of the event at hand.
@@ -125,7 +132,9 @@ class RingDuties(Duties):
             messages=self._delivered,
         )
         mine = {"sent": self.sent, "highest": dict(self.highest)}
-        return status.as_json() | mine | {"refused": self._refused, "lost": self._lost}
+        lost = {"refused": self._refused, "lost": self._lost}
+        named = {"named": self._named, "named_lost": self._named_lost}
+        return status.as_json() | mine | lost | named
 
     def write(self, progress: dict[str, Any]) -> None:
         """Report the progress with its time."""
@@ -138,6 +147,8 @@ class RingDuties(Duties):
         self._ring = ring
         for duty in (self._delivers(), self.load(), self._locking()):
             self.start(duty)
+        if self.args.names:
+            self.start(self._naming())
         tell("joined")
         await self.until_ending(self.tasks)
 
@@ -145,9 +156,9 @@ class RingDuties(Duties):
         """Stop acting, because nothing is recorded any more."""
         if self._transport is not None:
             self._transport.silence()
-        if self._trace is not None:
-            self._trace.close()
-            self._trace = None
+        if self._traces is not None:
+            self._traces.close()
+            self._traces = None
         if (now := self.progress()) is not None:
             self.write(now)
         if self._ring is not None:
@@ -204,3 +215,22 @@ class RingDuties(Duties):
                 self._refused += 1
                 return
         self._locks += 1
+
+    async def _naming(self) -> None:
+        """Use named locks, one after the other."""
+        await self.loading.wait()
+        assert self._ring is not None
+        args = self.args
+        draw = Random(f"named locks {args.seed} {args.name} {args.incarnation} {args.life}")
+        names = [f"lock-{number}" for number in range(args.names)]
+        while not self.stopping.is_set():
+            lock_of = self._ring.read_lock if draw.random() < _READERS else self._ring.lock
+            try:
+                async with lock_of(draw.choice(names)):
+                    await asyncio.sleep(draw.uniform(0, 2 * _HELD))
+            except LockLost:
+                self._named_lost += 1
+            else:
+                self._named += 1
+            await asyncio.sleep(draw.uniform(0, 2 * _NAMED_LOCKS))
+        await asyncio.Event().wait()

@@ -31,6 +31,10 @@ class RingMember(Life):
     """Its writes that came too late."""
     lost: int = 0
     """Locks lost while they were held."""
+    named: int = 0
+    """Named locks that were given back in good order."""
+    named_lost: int = 0
+    """Named locks lost while they were held."""
     delivered: int = 0
 
     @property
@@ -45,6 +49,7 @@ class RingMember(Life):
                 self.ring = Status.from_json(event)
                 self.sent, self.highest = event["sent"], event["highest"]
                 self.refused, self.lost = event["refused"], event["lost"]
+                self.named, self.named_lost = event["named"], event["named_lost"]
                 self.locks, self.delivered = self.ring.locks, self.ring.messages
             case "struck":
                 self.struck = event["at"]
