@@ -75,7 +75,7 @@ def test_real_members_conform_and_keep_every_promise(good: Path) -> None:
     found = checked(good)
 
     assert of(found) == dict.fromkeys(ASKED, "holds")
-    assert found.actions.keys() == {"Arrive", "Depart", "Want", "Drop", "Recover"}
+    assert found.actions.keys() == {"Arrive", "Depart", "Want", "Drop", "NewSession"}
     assert found.files == 5  # c has two lives
     told = {name for path in good.glob("*.locks.jsonl") for each in records(path)
             for name, _ in each.get("told", ())}  # fmt: skip
@@ -110,7 +110,7 @@ def test_a_member_that_begins_a_session_of_itself_goes_on_in_its_file(tmp_path: 
     found = checked(tmp_path)
 
     assert (found.verdict, found.findings) == ("holds", [])
-    assert found.actions["Recover"] == 1
+    assert found.actions["NewSession"] == 1
 
 
 # ---------------------------------------------------------------- what does not conform
@@ -146,7 +146,7 @@ def test_a_post_that_is_told_otherwise_is_not_the_models(traces: Path) -> None:
 def test_a_session_that_is_not_a_new_one_is_refused(traces: Path) -> None:
     path = traces / "locks-1.b.0.locks.jsonl"
     lines = records(path)
-    record = next(each for each in lines if each.get("action") == "Recover")
+    record = next(each for each in lines if each.get("action") == "NewSession")
     record["args"]["session"] = 1
     rewritten(path, lines)
 

@@ -171,7 +171,7 @@ def _rules(moments: Moments, who: Address) -> Rules:
 
 INVARIANTS: Final = Invariants(
     changes=((("base",), begins), (("epoch", "base", "held"), holds)),
-    says={"Arrive": arrives, "Depart": departs, "Recover": recovers},
+    says={"Arrive": arrives, "Depart": departs, "NewSession": recovers},
     of={
         "TypeOK": (
             OfState(

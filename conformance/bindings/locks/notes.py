@@ -7,7 +7,7 @@ from typing import Any
 from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.impl.recording.canonical import plain
 from raincheck.model.locks.events import Arrive, Depart, Held, Post
-from raincheck.model.locks.field import Recover
+from raincheck.model.locks.field import NewSession
 from raincheck.model.locks.handlers import Local
 
 from .posted import FOUNDS, POSTS, READS, RECOVERS
@@ -70,6 +70,6 @@ def _told(me: Local, outputs: tuple[Any, ...]) -> Said:
             yield TOLD, [*plain(output), me.session]
 
 
-def recovers(_before: Local, event: Recover, _after: Local, _outputs: tuple[Any, ...]) -> Said:
+def recovers(_before: Local, event: NewSession, _after: Local, _outputs: tuple[Any, ...]) -> Said:
     """Note that the member goes on with another process."""
     yield RECOVERS, event.session

@@ -16,7 +16,7 @@ from raincheck.impl.locks.core import Locks
 from raincheck.impl.recording.core import attach, detach
 from raincheck.impl.recording.writer import Record
 from raincheck.impl.ring.node import RingNode
-from raincheck.model.locks.field import Recover
+from raincheck.model.locks.field import NewSession
 
 from .record import PROTOCOL
 from .trace import Trace, cut_behind, whole_lines
@@ -50,7 +50,7 @@ class LocksTrace(Trace):
 
     def _recovers(self) -> None:
         core = self._core
-        self._recorder.handled(core, Recover(core.session, core.epoch), ())
+        self._recorder.handled(core, NewSession(core.session, core.epoch), ())
 
 
 class RingTraces:
@@ -108,7 +108,7 @@ def _unknown(record: Record, core: Locks, last: int) -> bool:
     """Whether the kept state does not have what this event did."""
     args, number = record["args"], 0 if core.epoch is None else core.epoch.n
     match record["action"]:
-        case "Recover":
+        case "NewSession":
             return bool(args["session"] >= core.session)
         case "Arrive":
             return bool(args["epoch"][0] > number)
