@@ -99,6 +99,21 @@ def _itself(who: Any) -> Any:
     return who
 
 
+class Relayed(NamedTuple):
+    """Messages to all that another layer carries: one event may read several of them.
+
+    No record names them by an id. Who sends one tells it (`Binding.told`), and who reads it has it
+    in the event's input. What is read was sent before, with the same contents.
+    """
+
+    message: str
+    """The output's name."""
+    news: Callable[[Any], Iterable[Any]]
+    """Returns the messages that an input has."""
+    sender: Callable[[Any], Any]
+    """Returns who has sent a message that was read: an address, or a node that lives once."""
+
+
 class World(NamedTuple):
     """An instance of the model, and its invariants by name."""
 
@@ -149,6 +164,8 @@ class Binding:
     """
     told: frozenset[str] = frozenset()
     """Outputs other than messages that traces record too, so that they are compared."""
+    relayed: Relayed | None = None
+    """Messages that another layer carries to all, several at once."""
     given: frozenset[str] = frozenset()
     """Fields of Local that the environment sets: they may change between two events, and traces
     record it. No promise may depend on their values.

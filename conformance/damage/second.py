@@ -13,6 +13,7 @@ from dataclasses import asdict
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from raincheck.conformance.bindings.binding import FIFO, Binding
+from raincheck.conformance.bindings.conversion import shaped
 from raincheck.impl.recording.canonical import plain
 from raincheck.model.machine.composed import Composed, Move
 
@@ -124,15 +125,26 @@ class Judge:
         while moved:
             moved = False
             for events in todo:
-                while events and (events[0]["received"] is None or self._came(events[0], sent)):
-                    sent |= {
-                        self._named(m["id"], m["message"], m["content"])
-                        for m in events.pop(0)["sent"]
-                    }
+                while events and self._came(events[0], sent):
+                    sent |= self._sent(events.pop(0))
                     moved = True
         return not any(todo)
 
+    def _sent(self, event: Record) -> set[str]:
+        sent = {self._named(m["id"], m["message"], m["content"]) for m in event["sent"]}
+        if (relayed := self.binding.relayed) is not None:
+            told = event.get("told", ())
+            sent |= {written(value) for name, value in told if name == relayed.message}
+        return sent
+
     def _came(self, event: Record, sent: set[str]) -> bool:
+        """Return whether all that the event has received was sent."""
+        if (relayed := self.binding.relayed) is not None:
+            read = relayed.news(shaped(event["args"], self.binding.inputs[event["action"]]))
+            if any(written(plain(each)) not in sent for each in read):
+                return False
+        if event["received"] is None:
+            return True
         message = next(
             m for m in self.binding.channels if self.binding.arrival(m) == event["action"]
         )

@@ -16,6 +16,7 @@ import numpy as np
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.gms.promised import PROMISED
+from raincheck.conformance.bindings.locks.promised import in_order
 from raincheck.conformance.protocols.registry import installed_alone
 from raincheck.conformance.trace.channels_compared import Compared
 from raincheck.conformance.trace.findings import HOLDS, FileReport
@@ -29,6 +30,8 @@ from raincheck.model.flush import events as flush
 from raincheck.model.flush import handlers as flush_model
 from raincheck.model.gms import events as gms
 from raincheck.model.gms import handlers as gms_model
+from raincheck.model.locks import events as locks
+from raincheck.model.locks import handlers as locks_model
 from raincheck.model.machine.runs import Address
 from raincheck.model.merge2 import events as merge2
 from raincheck.model.merge2 import handlers as merge2_model
@@ -256,6 +259,28 @@ _FETCHING: Final = transfer_model.Local(A, (A, B), phase="fetching", provider=B)
 _DIGEST: Final = stable.SendDigest(((A, 1), (B, 1)), ((A, 1), (B, 1)))
 
 
+def _locks(*held: locks.Held, **values: Any) -> locks_model.Local:
+    epoch = locks.Epoch(1, "a")
+    wishes = tuple(locks.Wish(*each[:3]) for each in held)
+    whole: dict[str, Any] = {
+        "held": frozenset(held),
+        "wishes": wishes,
+        "requests": len(held),
+    } | values
+    return locks_model.Local("a", epoch=epoch, base=epoch, **whole)
+
+
+def _line(request: int, place: int) -> locks.Request:
+    fence = locks.Fence(locks.Epoch(1, "a"), place, 1) if place else None
+    return locks.Request("a", 1, request, "x", "write", fence)
+
+
+_FENCE: Final = locks.Fence(locks.Epoch(1, "a"), 1, 1)
+_X, _X_AGAIN, _Y = (
+    locks.Held(request, name, "write", _FENCE) for request, name in ((1, "x"), (2, "x"), (2, "y"))
+)
+
+
 def _votes(at: int) -> Step:
     vector = ((A, 1), (B, at))
     sent = stable.StableDigest((B,), 1, vector, vector)
@@ -385,6 +410,17 @@ STEPS: Final[dict[str, dict[str, tuple[Step, Step]]]] = {
             Step(_RING, _RING._replace(last_token=_token(A))),
         ),
     },
+    "locks": {
+        "TypeOK 0": (Step(_locks(), _locks(_X)), Step(_locks(), _locks(_X, requests=0))),
+        "OneWriterOrReaders 0": (
+            Step(_locks(), _locks(_X, _Y)),
+            Step(_locks(), _locks(_X, _X_AGAIN)),
+        ),
+        "NobodyPasses 0": (
+            Step(_locks(), _locks(table=(_line(1, 1), _line(2, 0)))),
+            Step(_locks(), _locks(table=(_line(1, 0), _line(2, 1)))),
+        ),
+    },
 }
 """By protocol, invariant and part: a good step, and one that breaks it."""
 
@@ -407,6 +443,48 @@ _OTHER: Final = [[2, _A], [_A], []]
 _BY_B: Final = [[2, _B], [_A, _B], []]
 _FID: Final = [1, _A, 1]
 _CALLED: Final = {"BlocksAlternate 0": Tested(2)}
+
+
+_EPOCH: Final = [1, "a"]
+
+
+def _posted(who: str, at: int, place: int, *wanted: list[Any]) -> Said:
+    ended = [] if wanted else [[who, 1, 9]]
+    return who, "posts", at, [[who, _EPOCH, place, None, False, False, [], ended, [*wanted]], 0]
+
+
+def _has_read(at: int, place: int) -> Said:
+    return "b", "reads", at, [_EPOCH, [place]]
+
+
+def _was_told(who: str, at: int, place: int, request: int = 1, lock: str = "x") -> Said:
+    return who, "told", at, [request, lock, "write", [_EPOCH, place, 1], 1]
+
+
+def _tabled(*lines: list[Any]) -> Said:
+    return "a", "tables", 1, [_EPOCH, 1, [*lines]]
+
+
+def _in_order(notes: Sequence[Said]) -> Complaints:
+    """Return the findings on posts of a, and perhaps of b, and on what b has read of them."""
+    run = Run(_reports("locks", notes), {}, (), (), complete=True)
+    return [sentence(finding) for finding in in_order(run)]
+
+
+def _ordered(words: str, good: Sequence[Said], bad: Sequence[Said]) -> Plant:
+    return Plant(good=lambda _: _in_order(good), bad=lambda _: _in_order(bad), words=words)
+
+
+_HAS_X: Final = [_EPOCH, [[1, "write"]]]
+_WANTS_X: Final = ["a", 1, 1, "x", "write", None]
+_GETS_X: Final = ["a", 1, 1, "x", "write", [_EPOCH, 1, 1]]
+_FOUNDED: Final[Said] = ("a", "founds", 0, _EPOCH)
+_READER: Final[Said] = ("b", "founds", 0, _EPOCH)
+_TAKEN: Final[list[Said]] = [
+    ("a", "holds x", 3, _HAS_X),
+    ("a", "holds x", 5, None),
+    ("b", "holds x", 4, _HAS_X),
+]
 
 
 def _contiguous(notes: Sequence[Said]) -> Complaints:
@@ -621,6 +699,65 @@ PLANTED: Final[dict[str, Planted]] = {
             "nakack.Contiguous is violated: a.0: {'a.0': 4}",
             [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "joined", 1, [_V2, [[_A, 4]]])],
             [("a", "left", 3, [_V1, _V2, [[_A, 4]]]), ("b", "joined", 1, [_V2, [[_A, 3]]])],
+        ),
+    },
+    "bindings.locks.invariants": {
+        "one_current: return Asking(count, broken(one, one.start, "
+        "[lock, *one.value], but))": _plant(
+            "locks",
+            "locks.OneCurrent is violated: b.0 holds it from its event 4 on",
+            _TAKEN,
+            _TAKEN,
+            messages=([("a", 5, "b", 4)], ()),
+        ),
+        "fences_differ: other.who != each.who": _plant(
+            "locks",
+            "locks.FenceUnique is violated: it was told to a.0 by its event 3",
+            [_was_told("a", 3, 1), _was_told("b", 4, 2)],
+            [_was_told("a", 3, 1), _was_told("b", 4, 1)],
+        ),
+        "fences_differ: other.request != each.request": _plant(
+            "locks",
+            "locks.FenceUnique is violated: it was told to a.0 by its event 3",
+            [_was_told("a", 3, 1), _was_told("a", 5, 2, 2, "y")],
+            [_was_told("a", 3, 1), _was_told("a", 5, 1, 2, "y")],
+        ),
+        "fences_grow: return Asking(count, broken(each.who, each.at, "
+        "list(key(each.fence)), but))": _plant(
+            "locks",
+            "locks.FencesMonotone is violated: [1, 5, 1] was told before (a.0, event 3)",
+            [_was_told("a", 3, 1), _was_told("b", 4, 2)],
+            [_was_told("a", 3, 5), _was_told("b", 4, 2)],
+            messages=([("a", 3, "b", 4)], [("a", 3, "b", 4)]),
+        ),
+        "faithful: true.base != epoch": _plant(
+            "locks",
+            "locks.Faithful is violated: what follows from the posts is []",
+            [_FOUNDED, _posted("a", 1, 1), _tabled()],
+            [_posted("a", 1, 1), _tabled()],
+        ),
+        "faithful: true.table != table": _plant(
+            "locks",
+            "locks.Faithful is violated: what follows from the posts is [['a', 1, 1, 'x', 'write'",
+            [_FOUNDED, _posted("a", 1, 1, _WANTS_X), _tabled(_GETS_X)],
+            [_FOUNDED, _posted("a", 1, 1, _WANTS_X), _tabled()],
+        ),
+    },
+    "bindings.locks.promised": {
+        "in_order: place … of its epoch has a post of ….…": _ordered(
+            "b.0 event 4 Depart: place 1 of its epoch has a post of a.0",
+            [_posted("a", 3, 1), _posted("b", 4, 2)],
+            [_posted("a", 3, 1), _posted("b", 4, 1)],
+        ),
+        "_read_by: it reads a post of place …, and has read up to …": _ordered(
+            "b.0 event 5 Arrive: it reads a post of place 1, and has read up to 2",
+            [_READER, _has_read(3, 1), _has_read(5, 2)],
+            [_READER, _has_read(3, 2), _has_read(5, 1)],
+        ),
+        "_skipped: it has not read the post of ….… at place …, and goes on behind it": _ordered(
+            "it has not read the post of a.0 at place 1, and goes on behind it",
+            [_READER, _posted("a", 3, 1), _posted("a", 4, 2), _has_read(3, 1), _has_read(5, 2)],
+            [_READER, _posted("a", 3, 1), _posted("a", 4, 2), _has_read(5, 2)],
         ),
     },
     "bindings.gms.promised": {

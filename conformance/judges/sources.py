@@ -237,6 +237,17 @@ SOURCES: Final = (
         complaints=frozenset({"broken"}),
     ),
     Source(
+        module="bindings.locks.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+    ),
+    Source(
+        module="bindings.locks.promised",
+        planted="planted_invariants",
+        complaints=frozenset({"_finding"}),
+        builders=frozenset({"_finding"}),
+    ),
+    Source(
         module="bindings.gms.promised",
         planted="planted_invariants",
         complaints=frozenset({"Finding"}),

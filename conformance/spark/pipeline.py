@@ -420,8 +420,9 @@ def _verdicts(run: str, protocol: str, verdicts: Iterable[RunVerdict]) -> pa.Tab
     import pyarrow as pa
 
     encoded = pa.array(map(msgspec.json.encode, verdicts), type=pa.binary())
-    count = len(encoded)
-    return pa.table({"run": [run] * count, "protocol": [protocol] * count, "verdict": encoded})
+    # Of layers that have nothing in common there is none: the types are said all the same.
+    names = [pa.array([name] * len(encoded), type=pa.string()) for name in (run, protocol)]
+    return pa.table([*names, encoded], names=("run", "protocol", "verdict"))
 
 
 def _rows(pieces: list[Piece]) -> pa.Table:

@@ -130,7 +130,7 @@ def compare_all(columns: Iterable[Columns]) -> dict[str, Compared]:
     columns = list(columns)
     sent = {text: end for each in columns for text, end in each.sent.items()}
     return {
-        text: _met(sent.get(text), end)
+        text: _met(sent.get(end.sent_as), end)
         for each in columns
         for text, end in each.received.items()
         if not isinstance(end, Stream)

@@ -27,6 +27,8 @@ NUMBER: Final = 2
 CLOCK: Final = 3
 STREAM_ROW: Final = Struct("<qqqq").pack
 _MOST: Final = 2**62
+_TO_ALL: Final = 3
+"""Parts of the name of a channel to all: what it carries, and whose it is."""
 
 Digest: TypeAlias = Callable[[bytes], int]
 """What stands for contents: of others it is the same with a chance of 2**-64."""
@@ -45,20 +47,17 @@ def stable_digest(contents: bytes) -> int:
 class Channel:
     """One end of a channel: the rows of what went through it."""
 
-    __slots__ = ("count", "digests", "fifo", "indices", "numbers", "text")
+    __slots__ = ("count", "digests", "fifo", "indices", "numbers", "sent_as", "text")
 
-    def __init__(self, text: str, *, fifo: bool) -> None:
+    def __init__(self, text: str, *, fifo: bool, sent_as: str = "") -> None:
         self.text, self.fifo = text, fifo
+        self.sent_as = sent_as or text
+        """The sender's name of it, which has another one for each reader if it is for several."""
         self.count = 0
         """The number of the last message, in a FIFO channel."""
         self.digests, self.indices = array("q"), array("q")
         self.numbers: array[int] | None = None
         """In a FIFO channel; None while they are 1, 2, 3 and so on."""
-
-    @property
-    def sent_as(self) -> str:
-        """The sender's name of the channel."""
-        return self.text
 
     def add(self, digest: int, index: int, number: int) -> None:
         """Add a message; only those of FIFO channels have a number."""
@@ -91,19 +90,13 @@ class Stream(Channel):
     not needed any more once both ends have met.
     """
 
-    __slots__ = ("_sent_as", "append", "rows")
+    __slots__ = ("append", "rows")
 
     def __init__(self, text: str, sent_as: str = "") -> None:
-        super().__init__(text, fifo=True)
-        self._sent_as = sent_as or text
+        super().__init__(text, fifo=True, sent_as=sent_as)
         self.rows = array("q")
         self.append: Callable[[bytes], None] = self.rows.frombytes
         """Adds a row."""
-
-    @property
-    def sent_as(self) -> str:
-        """The sender's name of the stream, which has another one for each of several readers."""
-        return self._sent_as
 
     def table(self) -> Table:
         """The rows: digests, indices, numbers and clocks."""
@@ -132,10 +125,15 @@ class Columns:
         ends = (*self.sent.values(), *self.received.values())
         return all(end.count == len(end.digests) for end in ends if end.fifo)
 
-    def channel(self, text: str, *, incoming: bool, fifo: bool) -> Channel:
+    def receivers(self) -> set[tuple[str, int]]:
+        """The processes to which something was sent: of what is for all its readers tell."""
+        named = (msgspec.json.decode(end.text) for end in self.sent.values() if end.digests)
+        return {(ends[3], ends[4]) for ends in named if len(ends) > _TO_ALL}
+
+    def channel(self, text: str, *, incoming: bool, fifo: bool, sent_as: str = "") -> Channel:
         """The end of that channel."""
         known = self.received if incoming else self.sent
         found = known.get(text)
         if found is None:
-            found = known[text] = Channel(text, fifo=fifo)
+            found = known[text] = Channel(text, fifo=fifo, sent_as=sent_as)
         return found

@@ -8,7 +8,7 @@ kept; then they had no consequence and are cut off.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -114,9 +114,11 @@ class RingTrace:
         problem: Callable[[str], None],
         beside: str = "",
         ahead: bool = True,
+        traced: Sequence[str] = (),
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """`trace` and `beside` are those of `writer_to`; `ahead`: a file has each record at once.
+        """`trace` and `beside` are those of `writer_to`; `ahead`: a file has each record at once;
+        `traced`: all protocols that are recorded of this process.
 
         `problem` is told in a sentence what cannot be written.
         """
@@ -133,8 +135,9 @@ class RingTrace:
             buffer=0 if ahead else BUFFER, open_file=_append if goes_on else None,
         )  # fmt: skip
         self._recorder: Recorder | None = Recorder(
-            described, run, me, nodes, self._writer, constants=undone(core.repairs), clock=clock
-        )
+            described, run, me, nodes, self._writer,
+            constants=undone(core.repairs), traced=traced, clock=clock,
+        )  # fmt: skip
         why = ""
         if goes_on and path is not None:
             try:

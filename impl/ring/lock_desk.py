@@ -12,6 +12,7 @@ as if it had never asked.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from raincheck.impl.errors import LocksFull
@@ -70,6 +71,8 @@ class LockDesk:
         self._config = config
         self._counters = counters
         self._core = Locks(me, session, epoch=epoch, founds=founds)
+        self.on_session: Callable[[Locks], None] = lambda _core: None
+        """Called with the core of another session that is begun here."""
         self._waiting: dict[int, _Request] = {}  # not handed to the core, in the order of asking
         self._posted: dict[int, tuple[int, _Request]] = {}  # the core's number of each other one
         self._last = 0
@@ -116,6 +119,11 @@ class LockDesk:
         self._waiting.clear()
         for number in list(self._posted):
             self.drop(number)
+
+    @property
+    def core(self) -> Locks:
+        """LOCKS' core: that of this session."""
+        return self._core
 
     @property
     def pending(self) -> bool:
@@ -260,6 +268,7 @@ class LockDesk:
         self._posted.clear()
         self.session += 1
         self._core = Locks(self._core.me, self.session, epoch=epoch)
+        self.on_session(self._core)
 
     def _tell(self, effects: list[Effect]) -> None:
         told = [each for each in effects if not isinstance(each, Post)]

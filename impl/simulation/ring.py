@@ -185,7 +185,7 @@ class RingSimulator(Network, VirtualTime):
             seed=self._seed * 1009 + list(self._by_endpoint).index(endpoint),
             repairs=self._repairs,
         )
-        self._watch(name, node.core)
+        self._watch(name, node)
         known = self.members.get(name)
         if known is None:
             self.members[name] = Member(name, endpoint, node, Life(address))
@@ -198,7 +198,8 @@ class RingSimulator(Network, VirtualTime):
         self[name].sealing = self.sealings.life(name, ring, endpoint, node.counters)
         node.start(self.now)
 
-    def _watch(self, name: str, core: Raincore) -> None:
+    def _watch(self, name: str, node: RingNode) -> None:
+        core = node.core
         handle = core.handle
 
         def watched(event: Event) -> list[Effect]:

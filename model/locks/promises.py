@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
 from .events import Epoch, Fence, Held
@@ -13,13 +13,14 @@ from .state import Constants, Given, State
 def type_ok(rules: Rules, state: State) -> bool:
     """Every variable has a value of its kind."""
     return (
-        all(_well_formed(rules, me) for me in state.locals)
+        all(well_formed(rules, me) for me in state.locals)
         and all(up or not me.wishes for up, me in zip(state.up, state.locals, strict=True))
         and len({token.epoch for token in state.tokens}) == len(state.tokens)
     )
 
 
-def _well_formed(rules: Rules, me: Local) -> bool:
+def well_formed(rules: Rules, me: Local) -> bool:
+    """A member's variables fit together."""
     return (
         (me.base is not None or not me.table)
         and {each.request for each in me.held} <= {wish.request for wish in me.wishes}
@@ -34,10 +35,11 @@ def _well_formed(rules: Rules, me: Local) -> bool:
 
 def one_writer_or_readers(state: State) -> bool:
     """Of the requests that hold a name, one is a writer's, or all are readers'."""
-    return _one_writes([each for me in state.locals for each in me.held])
+    return one_writes([each for me in state.locals for each in me.held])
 
 
-def _one_writes(held: Sequence[Held]) -> bool:
+def one_writes(held: Iterable[Held]) -> bool:
+    """Of those that hold a name, one is a writer, or all are readers."""
     return all(g.name != h.name or g.mode == h.mode == "read" for g, h in combinations(held, 2))
 
 
@@ -47,7 +49,8 @@ def fence_unique(state: State) -> bool:
     return len({each.fence for each in given}) == len(given)
 
 
-def _key(fence: Fence) -> tuple[int, int, int]:
+def key(fence: Fence) -> tuple[int, int, int]:
+    """Return what fences are compared by: the number of the epoch, not its maker."""
     return fence.epoch.n, fence.place, fence.turn
 
 
@@ -64,7 +67,7 @@ def fences_monotone(state: State) -> bool:
 def _grows(earlier: Given, later: Given) -> bool:
     asked = earlier.name == later.name and not later.late
     readers = earlier.mode == later.mode == "read"
-    return not asked or readers or _key(later.fence) > _key(earlier.fence)
+    return not asked or readers or key(later.fence) > key(earlier.fence)
 
 
 def one_current(state: State) -> bool:
@@ -75,15 +78,18 @@ def one_current(state: State) -> bool:
         for each in me.held
         if me.base is not None and me.base.n == state.newest
     ]
-    return _one_writes(held)
+    return one_writes(held)
 
 
 def nobody_passes(state: State) -> bool:
     """Nobody holds a name before another that asked earlier and that it is in the way of."""
+    return all(map(passes_nobody, state.locals))
+
+
+def passes_nobody(me: Local) -> bool:
+    """The same of one table."""
     return not any(
-        each.fence is not None and passed(me.table, i)
-        for me in state.locals
-        for i, each in enumerate(me.table)
+        each.fence is not None and passed(me.table, i) for i, each in enumerate(me.table)
     )
 
 

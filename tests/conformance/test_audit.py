@@ -752,8 +752,6 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
         wanted = ("specification",) if record.name in composed else LINKS
         if record.name == "ring_start":  # no proof, and no traces
             wanted = ("specification", "model", "code")
-        if record.name == "locks":  # no traces
-            wanted = ("specification", "model", "code", "proofs")
         if record.name in ("stability", "total_order"):  # services, which have no code
             wanted = ("specification", "model")
         assert record.links == wanted, record.name

@@ -49,6 +49,7 @@ PROTOCOLS = (
     "merge2",
     "sequencer",
     "raincore",
+    "locks",
 )
 A, B = ["a", 0], ["b", 0]
 B_0 = Address("b", 0)

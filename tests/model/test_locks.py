@@ -10,6 +10,8 @@ from raincheck.conformance.cases.tables import load_cases
 from raincheck.model.locks.events import INPUTS, Epoch, Post, Request, Ticket
 from raincheck.model.locks.handlers import HANDLERS, Rules, changed
 from raincheck.model.locks.promises import invariants
+from raincheck.model.locks.proof.walks import instance
+from raincheck.model.locks.state import State
 from raincheck.model.locks.system import machine
 from raincheck.model.machine.explore import explore
 
@@ -96,3 +98,77 @@ def test_a_rule_taken_back_breaks_its_promise(case: str, rule: str, broken: str)
     constants = dataclasses.replace(system.constants, rules=system.rules)
     promise = invariants(constants)[broken]
     assert explore(system, invariants={broken: promise}).violation is not None
+
+
+# ---------------------------------------------------------------- a hole that is open
+
+
+class Story:
+    """A run of five members, step by step; e is cut off and comes back, b and c crash."""
+
+    def __init__(self) -> None:
+        everybody = frozenset("abcde")
+        self.system = instance(
+            machine(CASES["locks-crash"].constants),
+            {"nodes": tuple("abcde"), "founders": everybody, "writers": frozenset("be")}
+            | {"crashers": frozenset("bc"), "max_crashes": 2, "max_epoch": 3, "max_wants": 2}
+            | dict.fromkeys(("rejoiners", "left_out", "keepers"), frozenset("e")),
+        )
+        (self.state,) = self.system.initial()
+
+    def do(self, actions: str, node: str, epoch: int = 1, agree: str = "", kept: str = "") -> None:
+        for action in actions.split():
+            self.state = next(
+                move.target
+                for move in self.system.moves(self.state)
+                if (move.action, move.args[0]) == (action, node)
+                and self._is_meant(action, node, move.target, epoch, agree, kept)
+            )
+
+    def _is_meant(
+        self, action: str, node: str, after: State, epoch: int, agree: str, kept: str
+    ) -> bool:
+        if action == "Make":
+            made = max(after.tokens, key=lambda token: token.epoch)
+            return made.members == {*agree} and made.places == {*agree, *kept}
+        return action != "Arrive" or self.system.local(after, node).epoch == (
+            epoch,
+            {1: "a", 2: "b", 3: "d"}[epoch],
+        )
+
+
+def test_a_fence_that_is_told_after_a_lost_one_may_be_smaller() -> None:
+    """LCK-F13, which is open: it is what FencesMonotone has no proof for."""
+    story = Story()
+    hop = "Arrive Depart"
+    story.do("Want", "b")
+    for node in "abcd":
+        story.do(hop, node)
+    story.do("Want", "e")
+    for node in "ea":
+        story.do(hop, node)
+    story.do("Arrive Drop Depart", "b")  # e has the lock now, and is cut off
+    for node in "cd":
+        story.do(hop, node)
+    story.do("Want", "b")
+    story.do("Make", "b", agree="abcd")
+    story.do(hop, "b", epoch=2)  # it gives e up, and has the lock; c does not get the token
+    story.do("Crash", "c")
+    story.do("Crash", "b")
+    story.do("Make", "d", agree="ad", kept="e")
+    story.do("Arrive", "d", epoch=3)
+    story.do("Join", "e")
+    story.do("Depart", "d")
+    promises = invariants(story.system.constants)
+    assert all(holds(story.state) for holds in promises.values())
+
+    story.do("Arrive", "e", epoch=3)
+
+    assert {name for name, holds in promises.items() if not holds(story.state)} == {
+        "FencesMonotone"
+    }
+    told = [next(iter(each)) for each in story.state.given[1:]]
+    assert [(each.member, each.fence.epoch.n, each.fence.place, each.late) for each in told] == [
+        ("b", 2, 4, False),
+        ("e", 1, 3, False),
+    ]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 
-from raincheck.conformance.bindings.binding import Binding
+from raincheck.conformance.bindings.binding import Binding, Relayed
 from raincheck.conformance.bindings.conversion import shaped
 from raincheck.impl.locks import events as lock_events
 from raincheck.impl.locks.core import Locks, Repairs
@@ -13,7 +13,12 @@ from raincheck.impl.locks.events import Held, Table, Wish
 from raincheck.impl.messages import Address
 from raincheck.impl.raincore.events import Epoch
 from raincheck.model.locks import events as model_events
+from raincheck.model.locks import field
 from raincheck.model.locks import handlers as model
+
+from .invariants import INVARIANTS
+from .posted import OVER
+from .promised import PROMISED
 
 
 @cache
@@ -41,13 +46,18 @@ def make_core(rules: model.Rules, local: model.Local) -> Locks:
     return core
 
 
+def news(event: object) -> tuple[model_events.Post, ...]:
+    """Return the posts that an input has."""
+    return event.news if isinstance(event, model_events.Arrive) else ()
+
+
 def begins(_rules: model.Rules, local: model.Local) -> bool:
     """Whether a process may begin so: nothing is known of the table but that it is new."""
     fresh = model.Local(local.me, local.session, local.epoch, base=local.base)
     return local == fresh and local.base in (None, local.epoch)
 
 
-BINDING = Binding(
+_OF_NODES = Binding(
     protocol="locks",
     rules=model.Rules,
     local=model.Local,
@@ -57,6 +67,24 @@ BINDING = Binding(
     make_core=make_core,
     events=vars(lock_events),
     switches=dict.fromkeys(Repairs.__dataclass_fields__, False),
-    told=frozenset({"Held", "Lost"}),
+    # A post is put onto the token, with the mail: Raincore carries it.
+    told=frozenset({"Post", "Held", "Lost"}),
+    relayed=Relayed("Post", news, lambda post: post.by),
     begins=begins,
+    promised=PROMISED,
+    invariants=INVARIANTS,
+)
+
+# A real process is named by its address, and its file goes on with the next one's.
+BINDING = replace(
+    _OF_NODES,
+    real=replace(
+        _OF_NODES,
+        local=OVER.over(model.Local),
+        inputs=OVER.inputs(model_events.INPUTS),
+        handlers=OVER.handlers(model.HANDLERS),
+        field_inputs=OVER.inputs(field.INPUTS),
+        field_handlers=field.HANDLERS,
+        outputs=tuple(map(OVER.over, _OF_NODES.outputs)),
+    ),
 )

@@ -17,7 +17,7 @@ from .deeds import deed
 from .faults import STORM, make_ring_plan
 from .fence import Resource
 from .members import RingMember, RingMembers, settled
-from .record import TIMES, RingRecord, RingSettings
+from .record import NAMES, TIMES, RingRecord, RingSettings
 from .status import Status
 
 SHORT = 4.0
@@ -78,11 +78,13 @@ class RingBase(Run[RingRecord, RingMember]):
         """Return the common options of all members of a run."""
         most = settings.members + STORM * len(record.plan.faults)
         undo = "all" if settings.as_written else settings.undo
+        names = 0 if undo else NAMES  # LOCKS rests on what the repaired ring promises
         return {
             "nodes": ",".join(name_of(number) for number in range(most)),
             "ring": f"raincheck-{record.seed}-{os.getpid()}",  # concurrent runs must not meet
             **shared_options(settings, record, folder),
             "undo": undo,
+            "names": names,
         }
 
     @property

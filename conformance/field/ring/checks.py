@@ -70,6 +70,8 @@ class RingJudged(Judged[RingRecord]):
             "writes": len(writes),
             "refused": sum(not write.accepted for write in writes),
             "lost": sum(member.lost for member in lives),
+            "named": sum(member.named for member in lives),
+            "named_lost": sum(member.named_lost for member in lives),
             "messages": sum(member.delivered for member in lives),
         }
         if self.as_written:

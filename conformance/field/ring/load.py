@@ -20,19 +20,23 @@ from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.ring import Ring
 from raincheck.impl.raincore.core import Raincore
 from raincheck.impl.raincore.events import Effect, Event
-from raincheck.impl.recording.raincore import RingTrace
-from raincheck.impl.ring.fence import Fence, TokenLost
+from raincheck.impl.ring.fence import Fence, LockLost, TokenLost
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.transport.faulty import FaultyTransport
 
 from .armed import Armed
 from .fence import Access
 from .fence import Fence as Number
+from .locks_trace import RingTraces
 from .members import title_of
 from .status import Status
 
 _LOCKS = 0.02
 """Seconds between two locks of a member, on average."""
+_NAMED_LOCKS, _HELD = 0.2, 0.02
+"""The same of named locks, and for how long they are held, on average."""
+_READERS = 0.4
+"""The share of named locks that are read locks."""
 
 
 class RingDuties(Duties):
@@ -44,13 +48,14 @@ class RingDuties(Duties):
         super().__init__(args, f"{args.name}.{args.incarnation}", draw, args.life << 32)
         self._clock = clock
         self._node: RingNode | None = None
-        self._trace: RingTrace | None = None
+        self._traces: RingTraces | None = None
         self._armed: Armed | None = None
         self._transport: FaultyTransport | None = None
         self._ring: Ring | None = None
         self._delivered = self._locks = self._refused = self._lost = 0
         self.end = "leave"
         """How it ends: it leaves the ring, closes, or just ends, because the run does."""
+        self._named = self._named_lost = 0
 
     # ------------------------------------------------------------------ before it is connected
 
@@ -61,8 +66,8 @@ class RingDuties(Duties):
 
     def sends(self) -> None:
         """Called when something is about to be sent."""
-        if self._trace is not None:
-            self._trace.flush()
+        if self._traces is not None:
+            self._traces.flush()
         if self._armed is not None:
             self._armed.sends()
 
@@ -70,32 +75,33 @@ class RingDuties(Duties):
         """Called with the node before it has handled any event."""
         args = self.args
         self._node = node
-        self._trace = RingTrace(
-            node.core,
+        self._traces = RingTraces(
+            node,
             args.traces,
             args.run,
             tuple(args.nodes.split(",")),
             beside=args.trace_to,
             clock=self._clock,
             problem=trace_failed,
+            locks=args.names > 0,
         )
         loop = asyncio.get_running_loop()
         if args.trace_to:
-            self._send_soon(node.core, self._trace, loop)
+            self._send_soon(node.core, self._traces, loop)
         # Not before the driver has sent the messages of the event at hand.
         self._armed = Armed(node.core, loop.call_soon)
         self._armed.tell = lambda: tell("struck", at=self._clock())
         loop.add_signal_handler(signal.SIGUSR1, self._answer)
 
     @staticmethod
-    def _send_soon(core: Raincore, trace: RingTrace, loop: asyncio.AbstractEventLoop) -> None:
+    def _send_soon(core: Raincore, traces: RingTraces, loop: asyncio.AbstractEventLoop) -> None:
         """Let the reader have each record once its state is kept, whatever becomes of the process:
         one that comes back would leave a hole.
         """
         handle = core.handle
 
         def sent(event: Event) -> list[Effect]:
-            loop.call_soon(trace.flush)
+            loop.call_soon(traces.flush)
             return handle(event)
 
         vars(core)["handle"] = sent
@@ -148,7 +154,9 @@ class RingDuties(Duties):
             messages=self._delivered,
         )
         mine = {"sent": self.sent, "highest": dict(self.highest)}
-        return status.as_json() | mine | {"refused": self._refused, "lost": self._lost}
+        lost = {"refused": self._refused, "lost": self._lost}
+        named = {"named": self._named, "named_lost": self._named_lost}
+        return status.as_json() | mine | lost | named
 
     def write(self, progress: dict[str, Any]) -> None:
         """Report the progress with its time."""
@@ -161,6 +169,8 @@ class RingDuties(Duties):
         self._ring = ring
         for duty in (self._delivers(), self.load(), self._locking()):
             self.start(duty)
+        if self.args.names:
+            self.start(self._naming())
         tell("joined", identity=ring.identity)
         await self.until_ending(self.tasks)
 
@@ -168,10 +178,10 @@ class RingDuties(Duties):
         """Stop acting, because nothing is recorded any more."""
         if self._transport is not None:
             self._transport.silence()
-        if self._trace is not None:
-            self._trace.close()
-            tell_unsent(self._trace.lost)
-            self._trace = None
+        if self._traces is not None:
+            self._traces.close()
+            tell_unsent(self._traces.lost)
+            self._traces = None
         if (now := self.progress()) is not None:
             self.write(now)
         if self._ring is not None:
@@ -232,3 +242,22 @@ class RingDuties(Duties):
                 self._refused += 1
                 return
         self._locks += 1
+
+    async def _naming(self) -> None:
+        """Use named locks, one after the other."""
+        await self.loading.wait()
+        assert self._ring is not None
+        args = self.args
+        draw = Random(f"named locks {args.seed} {args.name} {args.incarnation} {args.life}")
+        names = [f"lock-{number}" for number in range(args.names)]
+        while not self.stopping.is_set():
+            lock_of = self._ring.read_lock if draw.random() < _READERS else self._ring.lock
+            try:
+                async with lock_of(draw.choice(names)):
+                    await asyncio.sleep(draw.uniform(0, 2 * _HELD))
+            except LockLost:
+                self._named_lost += 1
+            else:
+                self._named += 1
+            await asyncio.sleep(draw.uniform(0, 2 * _NAMED_LOCKS))
+        await asyncio.Event().wait()

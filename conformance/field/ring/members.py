@@ -35,6 +35,10 @@ class RingMember(Life):
     """Its writes that came too late."""
     lost: int = 0
     """Locks lost while they were held."""
+    named: int = 0
+    """Named locks that were given back in good order."""
+    named_lost: int = 0
+    """Named locks lost while they were held."""
     delivered: int = 0
     identity: str = ""
     """The identity of the ring that it is in."""
@@ -51,6 +55,7 @@ class RingMember(Life):
                 self.ring = Status.from_json(event)
                 self.sent, self.highest = event["sent"], event["highest"]
                 self.refused, self.lost = event["refused"], event["lost"]
+                self.named, self.named_lost = event["named"], event["named_lost"]
                 self.locks, self.delivered = self.ring.locks, self.ring.messages
             case "joined":
                 self.joined, self.identity = True, event["identity"]

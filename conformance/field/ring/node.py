@@ -45,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--join", default="", metavar="HOST:PORT,...", help="join the ring of these")
     add("--state", type=Path, required=True, metavar="FILE", help="where it keeps its state")
     add("--resource", required=True, metavar="HOST:PORT", help="what the lock protects")
+    add("--names", type=int, default=0, help="how many named locks the members use")
     add("--began", type=float, default=0.0, help="the monotonic clock when the run began")
     return parser
 

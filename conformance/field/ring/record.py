@@ -13,6 +13,8 @@ from .fence import Write
 from .members import RingMember
 
 PROTOCOL = "raincore"
+NAMES = 2
+"""How many named locks the members use."""
 TIMES = RingConfig(
     eating=0.002,
     hungry=0.35,

@@ -12,7 +12,6 @@ import msgspec
 
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.batches import Problem, Report
-from raincheck.conformance.trace.columns import ends_of
 from raincheck.conformance.trace.findings import FileReport, Finding
 from raincheck.conformance.trace.records import DECODER, Address, Header
 from raincheck.conformance.trace.step import Step
@@ -104,6 +103,8 @@ class Follower:
         full = self.full
         local, last = steps[-1].after, steps[-1].at
         full.meet(steps)
+        for step in steps if full.binding.relayed is not None else ():
+            full.relays.take(step.at, step.event, step.outputs)
         self._counts.update(map(_ACTION, steps))
         full.report.events += len(steps)
         full.last = full.report.conforming = last
@@ -154,14 +155,13 @@ class Follower:
         """Return the report as if the file ended here; more may be fed afterwards."""
         full = self.full
         actions = self._counts + Counter(full.report.actions)
-        to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
         report = msgspec.structs.replace(
             full.report,
             actions=dict(actions),
             findings=list(full.report.findings),
             complete=full.ended,
             end="footer" if full.ended else "open",
-            sent_to=tuple(sorted(set(to))),
+            sent_to=tuple(sorted(self.columns.receivers())),
         )
         if (watch := full.watch) is not None:
             report.tested, report.noted = watch.tested, watch.noted_at(full.local)

@@ -29,6 +29,7 @@ from raincheck.model.machine.machine import Refused
 from .ends import Ends
 from .initial import check_owner, initial_local
 from .order import check_place, gap
+from .relays import Relays
 from .reports import Unusable, within
 from .shared import Shared
 from .steps import differences
@@ -84,6 +85,7 @@ class InFull:
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
         if header.merges:
             self._ends.meet(self.local)
+        self.relays = Relays(self.binding, self.me, self.columns)
         self._begin()
 
     def _begin(self) -> None:
@@ -125,6 +127,7 @@ class InFull:
         counts[record.action] = counts.get(record.action, 0) + 1
         for channel, digest, number in [*sent, *([] if received is None else [received])]:
             channel.add(digest, record.index, number)
+        self.relays.take(record.index, event, self._outputs(record))
         if not self.broken:
             self.local = self.local._replace(**given)
             self._step(record, event, line)

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.field.ring.locks_trace import RingTraces
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore.core import Raincore
-from raincheck.impl.recording.raincore import RingTrace
+from raincheck.impl.ring.node import RingNode
 from raincheck.impl.simulation.ring import RingSimulator
 
 NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
@@ -17,11 +17,14 @@ NAMES = ("a", "b", "c", "d", "e", "f", "g", "h")
 class RecordedRing(RingSimulator):
     """A ring whose members write traces."""
 
-    def __init__(self, folder: Path, run: str = "sim-1", **how: Any) -> None:
-        """`how` is the simulator's."""
+    def __init__(
+        self, folder: Path, run: str = "sim-1", *, locks: bool = False, **how: Any
+    ) -> None:
+        """`locks`: LOCKS is recorded as well; `how` is the simulator's."""
+        self._locks = locks
         super().__init__(**how)
         self.folder, self.name = folder, run
-        self._traces: dict[str, RingTrace] = {}
+        self._traces: dict[str, RingTraces] = {}
         self._killed: set[Address] = set()
         self._came: set[str] = set()
 
@@ -48,13 +51,19 @@ class RecordedRing(RingSimulator):
             text = "".join(json.dumps(each) + "\n" for each in [*crashes, *absent])
             (self.folder / f"{self.name}.faults.jsonl").write_text(text)
 
-    def _watch(self, name: str, core: Raincore) -> None:
-        self._killed.discard(core.me)
+    def _watch(self, name: str, node: RingNode) -> None:
+        self._killed.discard(node.address)
         self._came.add(name)
-        self._traces[name] = RingTrace(
-            core, self.folder, self.name, NAMES, clock=lambda: self.now, problem=_fails
+        self._traces[name] = RingTraces(
+            node,
+            self.folder,
+            self.name,
+            NAMES,
+            clock=lambda: self.now,
+            problem=_fails,
+            locks=self._locks,
         )
-        super()._watch(name, core)
+        super()._watch(name, node)
 
 
 def _fails(sentence: str) -> None:

@@ -17,7 +17,7 @@ from raincheck.model.proof.logic import (
     put,
 )
 
-from .words import Basis, behind, good, good_behind, has_token, is_epoch
+from .words import Basis, behind, fence, good, good_behind, has_token, is_epoch
 
 _N = ("n", "process")
 _E = ("e", "epoch")
@@ -124,6 +124,7 @@ def _departing(basis: Basis) -> tuple[Transition, ...]:
         return And(
             leaves(s, n),
             s.written(x) == s.epoch(n),
+            s.stands(x) == place,
             s.parent(x) == s.begun(n),
             Implies(And(s.lays(x), good(s, n)), s.laid(x) == s.table(n)),
             Implies(
@@ -225,7 +226,16 @@ def _wanting() -> tuple[Transition, ...]:
 
     r = ("r", "request")
     return (
-        Transition("Told", "", (_N, r), may, lambda s, n, r: {"held": put(s.held, n, r, True)}),
+        Transition(
+            "Told",
+            "",
+            (_N, r),
+            may,
+            lambda s, n, r: {
+                "held": put(s.held, n, r, True),
+                "given": put(s.given, r, *fence(s, s.table(n), r), True),
+            },
+        ),
         Transition(
             "Drop",
             "",

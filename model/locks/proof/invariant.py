@@ -5,6 +5,7 @@ from __future__ import annotations
 from raincheck.model.proof.induction import Conjunct
 from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
 
+from .fences import fences
 from .words import Basis, behind, good_behind, is_epoch, is_post
 
 
@@ -286,16 +287,6 @@ def invariant(basis: Basis) -> tuple[Conjunct, ...]:
             lambda s, e, i, p: [s.asked(e, i, p)],
         ),
         Conjunct(
-            "AskedHere",
-            "Nobody has asked in an epoch before its first post.",
-            ("epoch", "place", "process"),
-            lambda s, e, i, p: Implies(
-                And(is_epoch(s, e), Or(i <= 0, And(e >= 2, i <= s.copied(e)))),
-                Not(s.asked(e, i, p)),
-            ),
-            lambda s, e, i, p: [s.asked(e, i, p)],
-        ),
-        Conjunct(
             "OwnPosts",
             "A member has read its own posts.",
             ("epoch", "place", "process"),
@@ -318,6 +309,7 @@ def invariant(basis: Basis) -> tuple[Conjunct, ...]:
             ),
             lambda s, n, j: [s.asked(s.epoch(n), j, n)],
         ),
+        *fences(),
         Conjunct(
             "Reading",
             "Whoever reads has the token.",

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from raincheck.model.locks.events import Arrive, Epoch, Post, Request, Table
 from raincheck.model.locks.handlers import Local, Rules, changed, passed, read, ticket
+from raincheck.model.locks.promises import key
 from raincheck.model.locks.state import State
 from raincheck.model.locks.system import LocksSystem
 from raincheck.model.machine.composed import Move
@@ -45,6 +46,10 @@ def rigid(system: LocksSystem) -> Mapping[str, Function]:
         "empty": lambda: (),
         "in_order": in_order,
         "holds": holds,
+        "stands": lambda x: x.place if x else 0,
+        "of_epoch": lambda table, r: fence_of(table, r)[0],
+        "of_place": lambda table, r: fence_of(table, r)[1],
+        "turn": lambda table, r: fence_of(table, r)[2],
         "ends": lambda x, r: bool(x) and ticket(r) in x.ended,
         "asks": lambda x: bool(x and x.asks),
         "by": lambda x: x.by if x else None,
@@ -68,6 +73,25 @@ def holds(table: Table | int, request: Request) -> bool:
     return any(each.fence is not None and line_of(each) == request for each in lines)
 
 
+def fence_of(table: Table | int, request: Request) -> tuple[int, int, int]:
+    """Return the fence by which the request holds its name; 0 where it does not."""
+    lines = table if isinstance(table, tuple) else ()
+    fences = (each.fence for each in lines if each.fence and line_of(each) == request)
+    return next(map(key, fences), (0, 0, 0))
+
+
+def given_in(state: State) -> dict[tuple[Any, ...], bool]:
+    """Return what was ever told: requests, with their fences."""
+    return {
+        (
+            Request(each.member, each.session, each.request, each.name, each.mode),
+            *key(each.fence),
+        ): True
+        for told in state.given
+        for each in told
+    }
+
+
 def line_of(line: Request) -> Request:
     """Return the request of a line, which has no fence."""
     return line._replace(fence=None)
@@ -86,13 +110,16 @@ def frame_of(system: LocksSystem, states: Iterable[State], subject: Theory) -> F
     lines |= {line for state in found for me in state.locals for line in me.table}
     requests = {line_of(each) for each in lines}
     requests |= {each for state in found for me in state.locals for each in held_by(me)}
+    given = {each for state in found for each in given_in(state)}
+    requests |= {request for request, *_ in given}
+    widest = max((max(fence[1:]) for _, *fence in given), default=0)
     longest = max(max(map(len, state.posts)) for state in found)
     last = max(max(state.last) for state in found)
     domain: dict[str, Sequence[Any]] = {
         "process": system.nodes,
         "bool": (False, True),
         "epoch": range(max(state.newest for state in found) + 2),
-        "place": range(max(longest, last) + 2),
+        "place": range(max(longest, last, widest) + 2),
         "post": sorted(posts, key=repr),
         "request": sorted(requests, key=repr),
         "table": sorted({me.table for state in found for me in state.locals}, key=repr)[:TABLES],
@@ -120,6 +147,8 @@ class Run(Following[State]):
         held = {(me.me, each) for me in state.locals for each in held_by(me)}
         if {at for at, holds_it in tables["held"].items() if holds_it} != held:
             return "held"
+        if {at for at, told in tables["given"].items() if told} != given_in(state).keys():
+            return "given"
         for (name, values), wanted in shown(self.system, state).items():
             if getattr(world, name)(*values) != wanted:
                 return name
@@ -177,6 +206,7 @@ class Run(Following[State]):
 def shown(system: LocksSystem, state: State) -> dict[tuple[str, tuple[Any, ...]], Any]:
     """Return the values of the theory's symbols that the state shows."""
     found: dict[tuple[str, tuple[Any, ...]], Any] = {("newest", ()): state.newest}
+    found |= {("given", told): True for told in given_in(state)}
     for e, posts in enumerate(state.posts, 1):
         found["length", (e,)] = len(posts)
         for i, post in enumerate(posts, 1):

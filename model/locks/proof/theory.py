@@ -1,9 +1,9 @@
 """LOCKS' tables, proved for any number of members, names, posts and epochs.
 
-`theory()` is `spec/Locks.tla` in first-order logic, as it is implemented, without fences. Its
-actions have the spec's names. It has Faithful, OneCurrent and NobodyPasses, the last two by axioms
-that `tables.py` proves of tables. It differs from the spec in these points, each of which allows
-more.
+`theory()` is `spec/Locks.tla` in first-order logic, as it is implemented. Its actions have the
+spec's names. It has Faithful, OneCurrent, NobodyPasses and FenceUnique; OneCurrent and NobodyPasses
+by axioms that `tables.py` proves of tables. It differs from the spec in these points, each of which
+allows more.
 
 - A table is a value, and a post makes another value of it. A post may want anything, and its member
   may lay its table down whether anybody has asked or not.
@@ -27,7 +27,7 @@ from raincheck.model.proof.vocabulary import nothing
 
 from .actions import transitions
 from .invariant import invariant
-from .words import RIGID, VOCABULARY, WITHOUT, Basis
+from .words import RIGID, VOCABULARY, WITHOUT, Basis, fence
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -83,6 +83,41 @@ def axioms(basis: Basis) -> tuple[Conjunct, ...]:
             lambda s, t, x, r: [s.holds(s.changed(t, x), r)],
         ),
         Conjunct(
+            "KeepsFence",
+            "... with the same fence.",
+            ("table", "post", "request"),
+            lambda s, t, x, r: Implies(
+                And(s.holds(t, r), Not(s.ends(x, r))), _same(s, s.changed(t, x), t, r)
+            ),
+            lambda s, t, x, r: [s.of_place(s.changed(t, x), r)],
+        ),
+        Conjunct(
+            "NewFence",
+            "A new fence is that of the post.",
+            ("table", "post", "request"),
+            lambda s, t, x, r: Implies(
+                _gets(s, t, x, r),
+                And(
+                    s.of_epoch(s.changed(t, x), r) == (s.written(x) if basis.epoch_in_fence else 0),
+                    s.of_place(s.changed(t, x), r) == s.stands(x),
+                ),
+            ),
+            lambda s, t, x, r: [s.of_place(s.changed(t, x), r)],
+        ),
+        Conjunct(
+            "TurnsDiffer",
+            "Two requests that get their names by one post stand at two places in the table.",
+            ("table", "post", "request", "request"),
+            lambda s, t, x, q, r: Implies(
+                And(
+                    *(_gets(s, t, x, q), _gets(s, t, x, r)),
+                    s.turn(s.changed(t, x), q) == s.turn(s.changed(t, x), r),
+                ),
+                q == r,
+            ),
+            lambda s, t, x, q, r: [(s.turn(s.changed(t, x), q), s.turn(s.changed(t, x), r))],
+        ),
+        Conjunct(
             "OneHolds",
             "Of those that hold a name in such a table, one writes, or all read.",
             ("table", "request", "request"),
@@ -93,6 +128,16 @@ def axioms(basis: Basis) -> tuple[Conjunct, ...]:
         ),
     )
     return (*(found if basis.in_order else found[:1]), *lines)
+
+
+def _gets(s: World, t: Expr, x: Expr, r: Expr) -> Expr:
+    """r holds its name behind post x, and not yet before it."""
+    return And(s.holds(s.changed(t, x), r), Not(And(s.holds(t, r), Not(s.ends(x, r)))))
+
+
+def _same(s: World, t: Expr, u: Expr, r: Expr) -> Expr:
+    """r has one fence in both tables."""
+    return And(*(one == other for one, other in zip(fence(s, t, r), fence(s, u, r), strict=True)))
 
 
 def conflict(s: World, q: Expr, r: Expr) -> Expr:
@@ -108,6 +153,13 @@ def _one_current(s: World) -> Expr:
         return Implies(And(current, both), And(n == p, q == r))
 
     return s.forall(["process", "process", "request", "request"], one)
+
+
+def _fence_unique(s: World) -> Expr:
+    def one(q: Expr, r: Expr, e: Expr, i: Expr, k: Expr) -> Expr:
+        return Implies(And(s.given(q, e, i, k), s.given(r, e, i, k)), q == r)
+
+    return s.forall(["request", "request", "epoch", "place", "place"], one)
 
 
 PROPERTIES: Final = (
@@ -126,6 +178,7 @@ PROPERTIES: Final = (
         "Nobody holds a name before another that asked earlier and that it is in the way of.",
         lambda s: s.forall(["process"], lambda n: s.in_order(s.table(n))),
     ),
+    Property("FenceUnique", "No two requests have the same fence.", _fence_unique),
 )
 
 

@@ -69,6 +69,7 @@ DAMAGED: Final = (
     *(("locals", "*", "table", "*", "session"), ("copies", "*", "size")),
     *(("posts", "*", "*", "wanted"), ("locals", "*", "table", "*", "mode")),
     *(("locals", "*", "held", "*", "mode"), ("locals", "*", "held", "*", "name")),
+    ("given", "*", "*", "fence", "place"),
 )
 """Where the states are damaged of which the theorem is asked."""
 
@@ -109,7 +110,8 @@ def twins(subject: Theory, machines: Machines) -> Iterator[Seen]:
         promises = invariants(run.system.constants)
         asked = {each.name: promises[each.name] for each in subject.properties}
         held = [_held_twice(state) for state in run.states if any(me.held for me in state.locals)]
-        for state in (*damages(run.states[10::10], DAMAGED, 8), *held):
+        twice = [_told_twice(state) for state in run.states[::20] if state.given]
+        for state in (*damages(run.states[10::10], DAMAGED, 8), *held, *twice):
             if _there(state) and (found := said(asked, state)):
                 frame, tables = shows(run.system, state, subject)
                 yield Seen(found, frame.world(tables))
@@ -122,6 +124,12 @@ def _held_twice(state: State) -> State:
     other = state.locals[i - 1]
     changed = other._replace(held=other.held | {held})
     return state._replace(locals=with_(state.locals, (i - 1) % len(state.locals), changed))
+
+
+def _told_twice(state: State) -> State:
+    """Return the state in which another request was told the fence of one."""
+    given = min(state.given[0])._replace(request=9)
+    return state._replace(given=(*state.given, frozenset({given})))
 
 
 def _there(state: State) -> bool:

@@ -17,10 +17,14 @@ RIGID: Final = symbols("""
     written:      post -> epoch                           # post.epoch
     parent:       post -> epoch                           # post.parent
     lays:         post -> bool
+    stands:       post -> place                           # post.place
     laid:         post -> table                           # post.table
     empty:        -> table
     in_order:     table -> bool                           # NobodyPasses, of one table
     holds:        table request -> bool                   # it is there, with a fence
+    of_epoch:     table request -> epoch                  # its fence: of which post it is,
+    of_place:     table request -> place
+    turn:         table request -> place                  # ... and its place in the table then
     ends:         post request -> bool                    # it is in post.ended
     asks:         post -> bool
     by:           post -> process
@@ -61,6 +65,7 @@ GHOST: Final = symbols("""
     truth:        epoch place -> table
     asked:        epoch place process -> bool
     when:         epoch place process -> place
+    given:        request epoch place place -> bool       # with that fence, in AllGiven
     reading:      process -> bool
 """)
 """The history. `maker` has made an epoch from the first `copied` posts of its `source`. Reading the
@@ -82,6 +87,7 @@ class Basis:
     in_order: bool = True
     all_ask: bool = True
     """K5: whoever has read further than the posts go lays no empty table down."""
+    epoch_in_fence: bool = True
 
 
 WITHOUT: Final[Mapping[str, str]] = {
@@ -91,6 +97,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "ReadsOn": "reads_on",
     "InOrder": "in_order",
     "AllAsk": "all_ask",
+    "EpochInFence": "epoch_in_fence",
 }
 """The parts that a basis can do without; ReadsOn is no constant of the spec, the others are."""
 
@@ -127,6 +134,11 @@ def good_behind(s: World, base: Expr, x: Expr, basis: Basis) -> Expr:
 def behind(s: World, there: Expr, x: Expr) -> Expr:
     """The table behind post x, if it is `there` before it."""
     return s.changed(If(s.lays(x), s.laid(x), there), x)
+
+
+def fence(s: World, table: Expr, r: Expr) -> tuple[Expr, Expr, Expr]:
+    """The fence of a request that holds its name by the table."""
+    return s.of_epoch(table, r), s.of_place(table, r), s.turn(table, r)
 
 
 def has_token(s: World, n: Expr, e: Expr) -> Expr:
