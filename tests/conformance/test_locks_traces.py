@@ -233,11 +233,11 @@ def test_what_was_recorded_and_not_kept_is_cut_off(traces: Path) -> None:
     epoch, place = lines[at]["told"][0][1][1:3]
     core = Locks(Address("b", 0), 9, epoch=Epoch(epoch[0], Address(*epoch[1])))
 
-    assert cut_posts(path, core, place)[0] == lines[-1]["index"]  # it was kept
-    index, state = cut_posts(path, core, place - 1)
+    assert cut_posts(path, core, place)[1] == lines[-1]["index"]  # it was kept
+    _, index, state = cut_posts(path, core, place - 1)
 
     assert index == lines[at]["index"] - 1
     assert records(path) == lines[:at]
     assert state["session"] == 2
-    assert cut_posts(path, Locks(Address("b", 0), 2, epoch=core.epoch), place)[1]["session"] == 1
-    assert cut_posts(path, Locks(Address("b", 0), 2), 0)[0] < index
+    assert cut_posts(path, Locks(Address("b", 0), 2, epoch=core.epoch), place)[2]["session"] == 1
+    assert cut_posts(path, Locks(Address("b", 0), 2), 0)[1] < index

@@ -75,7 +75,7 @@ def test_a_quiet_ring_keeps_every_promise(
     assert run["messages"] % 3 == 0  # everybody has delivered everything
     assert run["messages"] >= 9
     assert sorted(path.name for path in (out / "traces").iterdir()) == [
-        f"ring-3.{name}.0.raincore.jsonl" for name in "abc"
+        f"ring-3.{name}.0.{protocol}.jsonl" for name in "abc" for protocol in ("locks", "raincore")
     ]
     # A reader beside the files has the same, and was told who never came.
     assert run["unsent"] == 0
