@@ -20,6 +20,7 @@ from raincheck.impl.raincore.core import Raincore, Repairs
 from raincheck.impl.raincore.events import Initialise, Recover, StarvingTimeout
 from raincheck.impl.recording.core import Recorder, attach
 from raincheck.impl.recording.raincore import RingTrace, cut_to
+from raincheck.impl.ring.node import RingNode
 
 Records = list[dict[str, Any]]
 AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))
@@ -101,11 +102,12 @@ class RecordedTwice(RecordedRing):
         super().__init__(folder)
         self.by_binding: dict[Address, Records] = {}
 
-    def _watch(self, name: str, core: Raincore) -> None:
+    def _watch(self, name: str, node: RingNode) -> None:
+        core = node.core
         found = self.by_binding.setdefault(core.me, [])
         binding = FromBinding(binding_of("raincore"))
         attach(core, Recorder(binding, self.name, core.me, NODES, found.append))
-        super()._watch(name, core)
+        super()._watch(name, node)
 
 
 def test_members_record_what_their_binding_says(tmp_path: Path) -> None:
