@@ -106,6 +106,12 @@ def _place(visit: Visit) -> tuple[int, int]:
 
 
 def _unordered(order: list[Visit]) -> str:
+    for visit in order if len(order) > 1 else ():
+        if visit.after is None and visit.first is None:
+            return (
+                f"it is unclear when {visit.member} had view {visit.label}: nothing was delivered "
+                "in it, and its row has no `after`"
+            )
     for one, other in pairwise(order):
         if _place(one) == _place(other):
             return (

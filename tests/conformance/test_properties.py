@@ -160,6 +160,13 @@ def test_views_that_each_member_numbers_for_itself_are_aligned_by_their_members(
             "it is unclear whether p had view x or y first",
         ),
         (
+            [
+                *called(log("p: 1/a1 2/a2", "q: 1/a1 2/a2"), NAMES_OF_VIEWS),
+                installed("p", "x"),
+            ],
+            "it is unclear when p had view x: nothing was delivered in it, and its row has no",
+        ),
+        (
             called(log("p: 1/a1 2/a2", "q: 2/a1 1/a2"), NAMES_OF_VIEWS),
             "the members had these views in different orders",
         ),
