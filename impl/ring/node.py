@@ -275,6 +275,8 @@ class RingNode(RingEngine):
         core = self.core
         if self._closes and not self._stopped and self._may_close():
             self._stop("")
+            # Not at another end: whoever uses locks by this member may have to be waited for.
+            self.manager.say_closed()
         if self._kept_here() != self._kept:
             self._kept = not self._kept
             self._hello_due = now + self.config.give_up if self._kept else NEVER

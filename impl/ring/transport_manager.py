@@ -156,11 +156,14 @@ class TransportManager(Generic[M, B]):
             self._transmit(self._frames.make(WANTED, self.me, to), peer)
 
     def close(self) -> None:
-        """Take no more messages, and tell the members, so that they need not find out by waiting;
-        nobody acknowledges it.
-        """
+        """Take no more messages."""
         self.closed = True
         self.answers_hello = False
+
+    def say_closed(self) -> None:
+        """Tell the members that it takes no more messages, so that they need not find out by
+        waiting; nobody acknowledges it.
+        """
         for peer in self.peers.by_name.values():
             if not peer.guest:
                 self._transmit(self._frames.make(CLOSED, self.me, peer.address, peer.sent), peer)

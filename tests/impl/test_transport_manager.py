@@ -108,6 +108,7 @@ def test_what_is_sent_to_a_peer_that_has_closed_is_given_up_as_soon_as_it_would_
     a, b = manager(A), manager(B)
     send(a, B, "on its way")
     b.close()
+    b.say_closed()
     assert carry(b, a, 0.02) == 1
     assert notices(a) == []  # b may be back already, and take it
 
@@ -125,6 +126,7 @@ def test_what_is_sent_to_a_peer_that_has_closed_is_given_up_as_soon_as_it_would_
 def test_a_peer_that_is_back_is_waited_for_as_before():
     a, b = manager(A), manager(B)
     b.close()
+    b.say_closed()
     carry(b, a)
     assert a.peers.has_failed(B)
 
@@ -142,6 +144,7 @@ def test_a_peer_that_is_back_is_waited_for_as_before():
 def test_an_old_word_of_a_close_is_known_by_what_the_peer_has_sent_since(has_sent):
     a, b = manager(A), manager(B)
     b.close()
+    b.say_closed()
     word = b.poll_datagrams()[0][0]
     back = manager(B, b.kept())
     send(back, A, "back")
@@ -159,6 +162,7 @@ def test_a_peer_without_which_the_others_cannot_go_on_is_waited_for_though_it_ha
     a.can_spare = lambda _member: False
     send(a, B, "one")
     b.close()
+    b.say_closed()
     carry(b, a)
 
     a.tick(0.1)
