@@ -626,6 +626,7 @@ def test_settings_follow_the_arguments() -> None:
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
         large=0, rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
         order="sequencer", delivery="agreed", stability="votes", repair="requests",
+        trace_to="",
     )  # fmt: skip
 
     settings = settings_of(args)

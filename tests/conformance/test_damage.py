@@ -178,7 +178,7 @@ def test_only_a_protocol_that_promises_no_traces_is_left_out_of_the_suite() -> N
     there = {each.name: each for each in offering("binding")}
     left_out = {name for name in there if not judges_runs(binding_of(name))}
 
-    assert left_out == {"locks", "ring_start"}
+    assert left_out == {"ring_start"}
     assert all("traces" not in there[name].links for name in left_out)
 
 
