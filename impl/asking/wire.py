@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import struct
 from typing import NamedTuple
-from zlib import crc32
 
 from raincheck.impl.errors import WireError
+from raincheck.impl.wire.sums import summed
 
 VERSION = 1
 MAGIC = b"RA"
@@ -29,8 +29,6 @@ MAX_ANSWER = 60_000
 """The most bytes of an answer: one datagram carries it, under a key too."""
 
 _HEAD = struct.Struct(">2sBBIQQ")
-_SUMMED = struct.Struct(">2sBB")  # what stands before the sum
-_SUM_END = _SUMMED.size + 4
 _SIZES = {
     ASK: (ASK_SIZE, ASK_SIZE),
     COOKIE: (_HEAD.size, _HEAD.size),
@@ -59,7 +57,7 @@ def made(kind: int, question: int, number: int = 0, body: bytes = b"") -> bytes:
         body = bytes(ASK_SIZE - _HEAD.size)
     if len(body) > MAX_ANSWER:
         raise ValueError(f"an answer of {len(body)} bytes, at most {MAX_ANSWER} are sent")
-    return _summed(_HEAD.pack(MAGIC, VERSION, kind, 0, question, number) + body)
+    return summed(_HEAD.pack(MAGIC, VERSION, kind, 0, question, number) + body)
 
 
 def read(datagram: bytes) -> Asked:
@@ -70,7 +68,7 @@ def read(datagram: bytes) -> Asked:
     magic, version, kind, _, question, number = _HEAD.unpack_from(datagram)
     if magic != MAGIC:
         raise WireError("not_ours", f"begins with {datagram[:4]!r}")
-    if _summed(datagram) != datagram:
+    if summed(datagram) != datagram:
         raise WireError("corrupted", f"{size} bytes with a sum that is not theirs")
     if version != VERSION:
         raise WireError("wrong_version", f"version {version} of a question, this is {VERSION}")
@@ -90,9 +88,3 @@ def refusal_of_version(datagram: bytes) -> bytes:
     if len(datagram) < ASK_SIZE or datagram[3] != ASK:
         return b""
     return made(REFUSED, question_of(datagram), OTHER_VERSION)
-
-
-def _summed(datagram: bytes) -> bytes:
-    """Return the datagram with the sum of its other bytes."""
-    crc = crc32(datagram[_SUM_END:], crc32(datagram[: _SUMMED.size]))
-    return b"".join((datagram[: _SUMMED.size], crc.to_bytes(4, "big"), datagram[_SUM_END:]))

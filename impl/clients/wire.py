@@ -28,6 +28,7 @@ from raincheck.impl.raincore.events import NOBODY, Epoch
 from raincheck.impl.ring.bodies import Number, Positive
 from raincheck.impl.ring.posts import MAX_NAME
 from raincheck.impl.sealing.head import MAGIC as SEALED
+from raincheck.impl.wire.sums import summed
 
 VERSION = 1
 MAGIC = b"RC"
@@ -41,7 +42,6 @@ MAX_QUEUE = 8
 MAX_SIZE = 32_768
 
 _HEAD = struct.Struct(">2sBBIIQQQ")
-_SUMMED = struct.Struct(">2sBB")
 _LEAST = _HEAD.size + 8
 _MAX = (1 << 64) - 1
 
@@ -130,7 +130,7 @@ class Wire:
         if kind == ASK:
             said = bytes(max(0, _LEAST - _HEAD.size - len(said))) + said
         head = _HEAD.pack(MAGIC, VERSION, kind, 0, self._ring, session, number, cookie)
-        return _summed(head + said)
+        return summed(head + said)
 
     def read(self, datagram: bytes) -> Datagram:
         """Read a datagram; raises WireError if that cannot be done."""
@@ -144,7 +144,7 @@ class Wire:
         magic, version, kind, _, ring, session, number, cookie = _HEAD.unpack_from(datagram)
         if magic != MAGIC:
             raise WireError("not_ours", f"begins with {datagram[:4]!r}")
-        if _summed(datagram) != datagram:
+        if summed(datagram) != datagram:
             raise WireError("corrupted", f"{size} bytes with a sum that is not theirs")
         if version != VERSION:
             raise WireError("wrong_version", f"version {version} of a client, this is {VERSION}")
@@ -187,8 +187,3 @@ def session_of(datagram: bytes) -> int:
 def is_ask(datagram: bytes) -> bool:
     """Whether a datagram is an ASK, of any version."""
     return len(datagram) >= _LEAST and datagram[3] == ASK
-
-
-def _summed(datagram: bytes) -> bytes:
-    head, rest = datagram[: _SUMMED.size], datagram[_SUMMED.size + 4 :]
-    return head + crc32(rest, crc32(head)).to_bytes(4, "big") + rest

@@ -22,6 +22,7 @@ import msgspec
 from raincheck.impl.errors import WireError
 from raincheck.impl.ring_start.events import Info
 from raincheck.impl.sealing.head import MAGIC as SEALED
+from raincheck.impl.wire.sums import summed
 
 from .frames import VERSION
 
@@ -33,7 +34,6 @@ MAX_SIZE = 32_768
 """The most bytes of an answer."""
 
 _HEAD = struct.Struct(">2sBBIIIQ")
-_SUMMED = struct.Struct(">2sBB")  # what stands before the sum
 _decoder = msgspec.msgpack.Decoder(Info)
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -69,7 +69,7 @@ class StartFrames:
 
     def _made(self, kind: int, question: int, body: bytes) -> bytes:
         head = _HEAD.pack(MAGIC, VERSION, kind, 0, self._ring, self.members, question)
-        return _summed(head + body)
+        return summed(head + body)
 
     def read(self, datagram: bytes) -> Said:
         """Read a datagram; raises WireError if that cannot be done."""
@@ -85,7 +85,7 @@ class StartFrames:
             raise WireError("not_ours", f"begins with {datagram[:4]!r}")
         if version != VERSION:
             raise WireError("wrong_version", f"version {version} of a start, this is {VERSION}")
-        if _summed(datagram) != datagram:
+        if summed(datagram) != datagram:
             raise WireError("corrupted", f"{size} bytes with a sum that is not theirs")
         if ring != self._ring:
             raise WireError("other_ring", f"ring {ring:08x}, this is {self._ring:08x}")
@@ -100,8 +100,3 @@ class StartFrames:
         if (info.stage in ("asking", "left")) != (not info.ring):
             raise WireError("malformed", f"{info.stage}, of {len(info.ring)} founders")
         return Said(question, members, info)
-
-
-def _summed(datagram: bytes) -> bytes:
-    head, rest = datagram[: _SUMMED.size], datagram[_SUMMED.size + 4 :]
-    return head + crc32(rest, crc32(head)).to_bytes(4, "big") + rest

@@ -14,6 +14,7 @@ from raincheck.impl.asking.desk import ANSWERS, COOKIE_LIFE, HINTS, Desk, who_ma
 from raincheck.impl.errors import ConfigError, WireError
 from raincheck.impl.messages import Endpoint
 from raincheck.impl.transport.contract import is_own
+from raincheck.impl.wire.sums import summed
 
 HERE: Endpoint = ("10.0.0.1", 7000)
 OPERATOR: Endpoint = ("127.0.0.1", 50_000)
@@ -67,10 +68,10 @@ def test_an_answer_fits_into_one_datagram() -> None:
         (lambda _: b"", "truncated"),
         (lambda ask: b"XX" + ask[2:], "not_ours"),
         (lambda ask: ask[:40] + b"\1" + ask[41:], "corrupted"),
-        (lambda ask: wire._summed(ask[:2] + b"\7" + ask[3:]), "wrong_version"),
-        (lambda ask: wire._summed(ask[:3] + b"\7" + ask[4:]), "malformed"),
-        (lambda ask: wire._summed(ask + b"more"), "malformed"),
-        (lambda _: wire._summed(wire.made(wire.COOKIE, 1, 2) + b"more"), "malformed"),
+        (lambda ask: summed(ask[:2] + b"\7" + ask[3:]), "wrong_version"),
+        (lambda ask: summed(ask[:3] + b"\7" + ask[4:]), "malformed"),
+        (lambda ask: summed(ask + b"more"), "malformed"),
+        (lambda _: summed(wire.made(wire.COOKIE, 1, 2) + b"more"), "malformed"),
     ],
 )
 def test_what_is_wrong_with_a_datagram_has_a_name(change, reason) -> None:  # type: ignore[no-untyped-def]
@@ -151,16 +152,16 @@ def test_who_may_not_ask_is_told_so_and_counted() -> None:
 def test_who_asks_with_another_version_is_told_so() -> None:
     desk = desk_that_tells()
     ask = wire.made(wire.ASK, 7)
-    other = wire._summed(ask[:2] + b"\2" + ask[3:])
+    other = summed(ask[:2] + b"\2" + ask[3:])
     (refusal,) = told(desk, other, OPERATOR)
     assert len(refusal) < len(ask)
     assert desk.counters == {"ask.wrong_version": 1}
     # Who asks reads it as one of another version, since its own is another one.
     asker = Asker(7)
-    asker.take(wire._summed(refusal[:2] + b"\2" + refusal[3:]))
+    asker.take(summed(refusal[:2] + b"\2" + refusal[3:]))
     assert "speaks another version of the protocol (version 2 of a question" in asker.refusal
     # A refusal is never answered, so two versions do not talk for ever.
-    assert told(desk, wire._summed(refusal[:2] + b"\2" + refusal[3:] + bytes(200)), OPERATOR) == []
+    assert told(desk, summed(refusal[:2] + b"\2" + refusal[3:] + bytes(200)), OPERATOR) == []
 
 
 def test_what_answers_another_question_is_not_taken() -> None:
@@ -169,7 +170,7 @@ def test_what_answers_another_question_is_not_taken() -> None:
         wire.made(wire.ANSWER, 8, 0, b"lies"),
         wire.made(wire.REFUSED, 8, wire.NOT_ALLOWED),
         wire.made(wire.COOKIE, 8, 9),
-        wire._summed(b"RA\2" + wire.made(wire.REFUSED, 8)[3:]),
+        summed(b"RA\2" + wire.made(wire.REFUSED, 8)[3:]),
         b"RA",
     ):
         assert not asker.take(data)
@@ -210,7 +211,7 @@ def hostile(lots: Random) -> Iterator[bytes]:
             data = bytearray(wire.MAGIC + lots.randbytes(lots.choice((0, 1, 22, 126, 1500))))
         elif how < 0.6:
             data[lots.randrange(2, len(data))] = lots.randrange(256)
-        yield wire._summed(bytes(data)) if lots.random() < 0.7 and len(data) > 8 else bytes(data)
+        yield summed(bytes(data)) if lots.random() < 0.7 and len(data) > 8 else bytes(data)
 
 
 @settings(max_examples=50, deadline=None)

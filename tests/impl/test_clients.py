@@ -28,6 +28,7 @@ from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore.events import ZERO
 from raincheck.impl.ring.reports import LockGone, LockGranted, LockRefused, LockReport, LockTaken
 from raincheck.impl.stack.timers import NEVER
+from raincheck.impl.wire.sums import summed
 
 A = Address("a", 0)
 HERE: Endpoint = ("10.0.0.1", 7000)
@@ -390,15 +391,13 @@ def test_whatever_is_read_is_a_datagram_or_a_wire_error() -> None:
         data = bytearray(random.choice(good))
         for _ in range(random.choice([1, 1, 5])):
             data[random.randrange(len(data))] = random.randrange(256)
-        summed = wire._summed(
-            bytes(data[: random.choice([len(data), random.randrange(len(data))])])
-        )
+        whole = summed(bytes(data[: random.choice([len(data), random.randrange(len(data))])]))
         with suppress(WireError):
-            of.read(summed)
+            of.read(whole)
     other = bytearray(good[0])
     other[2] += 1
     scene = Scene(1, clients=1)
-    scene.desk.receive(wire._summed(bytes(other)), ("10.0.9.9", 1), 0.0)
+    scene.desk.receive(summed(bytes(other)), ("10.0.9.9", 1), 0.0)
     ((answer, _),) = scene.desk.poll_datagrams()
     assert of.read(answer).number == wire.OTHER_VERSION
     twice = wire.Asked(0, (*asked.wants, *asked.wants))
