@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
-from raincheck.impl.raincore.core import Raincore, Repairs
+from raincheck.impl.raincore.core import Raincore
 from raincheck.impl.raincore.events import (
     Committed,
     Deliver,
@@ -132,7 +132,7 @@ class RingTrace:
         goes_on = back and path is not None and path.exists()
         self._writer = writer_to(
             trace, run, me, problem=problem, protocol=described.protocol, beside=beside,
-            buffer=0 if ahead else BUFFER, open_file=_append if goes_on else None,
+            buffer=0 if ahead else BUFFER, open_file=append_to if goes_on else None,
         )  # fmt: skip
         self._recorder: Recorder | None = Recorder(
             described, run, me, nodes, self._writer,
@@ -200,7 +200,7 @@ class RingTrace:
         self._recorder.resume(index, down)
 
 
-def undone(repairs: Repairs) -> Record:
+def undone(repairs: Any) -> Record:
     """Return the repairs that a header names: those that are switched off."""
     return {name: on for name, on in asdict(repairs).items() if not on}
 
@@ -234,5 +234,6 @@ def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
     return header, kept[1], kept[2]
 
 
-def _append(path: Path) -> Any:
+def append_to(path: Path) -> IO[bytes]:
+    """Open the file of a life that goes on."""
     return path.open("ab")

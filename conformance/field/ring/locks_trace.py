@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.impl.locks.core import Locks
 from raincheck.impl.recording.core import Recorder, attach, detach
-from raincheck.impl.recording.raincore import RingTrace
+from raincheck.impl.recording.raincore import RingTrace, append_to, undone
 from raincheck.impl.recording.sending import Both, writer_to
 from raincheck.impl.recording.writer import Record
 from raincheck.impl.ring.node import RingNode
@@ -53,12 +52,11 @@ class LocksTrace:
         before = path.exists()
         self.writer = writer_to(
             folder, run, me, problem=problem, protocol=LOCKS, beside=beside, buffer=0,
-            open_file=_append if before else None,
+            open_file=append_to if before else None,
         )  # fmt: skip
-        undone = {name: on for name, on in asdict(core.repairs).items() if not on}
         self._recorder = Recorder(
             described, run, me, nodes, self.writer,
-            constants=undone, real=real, traced=TRACED, clock=clock,
+            constants=undone(core.repairs), real=real, traced=TRACED, clock=clock,
         )  # fmt: skip
         if before:
             header, index, known = cut_posts(path, core, node.core.last_ordinal)
@@ -156,10 +154,6 @@ def cut_posts(path: Path, core: Locks, last: int) -> tuple[Record, int, Record]:
             folded |= record["changed"]
         file.truncate(end)
     return header, index, folded
-
-
-def _append(path: Path) -> IO[bytes]:
-    return path.open("ab")
 
 
 def _unknown(record: Record, core: Locks, last: int) -> bool:
