@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import SUMMARY
 from raincheck.conformance.evidence.plans import Plan
+from raincheck.conformance.evidence.reading import json_in
 
-from .auditsteps import made_from
+from .auditsteps import PLAN, made_from
 
 
 def made_by(
@@ -19,11 +21,14 @@ def made_by(
 ) -> dict[str, Any]:
     """Return the tools and the machine that made the parts; nothing where no part has a step.
 
-    Raises UsageError for a part of other sources, or made with other tools than another part.
+    Raises UsageError for a part of other sources, made with other tools than another part, or a
+    step of which was made with other options, such as those of a smaller tier.
     """
-    made = {part: made_from(part, sources) for part in parts if _steps_of(part, chosen)}
+    made = {part: made_from(part, sources) for part in parts if _made(part, chosen)}
     if not made:
         return {}
+    for part in made:
+        _same_words(part, chosen)
     first, *others = made
     for part in others:
         if made[part].get("tools") != made[first].get("tools"):
@@ -41,10 +46,10 @@ def check(chosen: Sequence[Plan], parts: Sequence[Path], out: Path) -> None:
             raise UsageError(
                 f"--from {part} is the folder of --out too: name another for the whole."
             )
-        for step in _steps_of(part, chosen):
-            if step in places:
-                raise UsageError(f"{places[step]} and {part} both have the step {step}: name one.")
-            places[step] = part
+        for plan in _made(part, chosen):
+            if (other := places.get(plan.name)) is not None:
+                raise UsageError(f"{other} and {part} both have the step {plan.name}: name one.")
+            places[plan.name] = part
 
 
 def together(chosen: Sequence[Plan], parts: Sequence[Path], out: Path) -> Path:
@@ -54,13 +59,28 @@ def together(chosen: Sequence[Plan], parts: Sequence[Path], out: Path) -> Path:
     for plan in chosen:
         shutil.rmtree(out / plan.name, ignore_errors=True)  # of an earlier audit in this folder
     for part in parts:
-        for step in _steps_of(part, chosen):
-            shutil.copytree(part / step, out / step)
+        for plan in _made(part, chosen):
+            shutil.copytree(part / plan.name, out / plan.name)
     return out
 
 
-def _steps_of(part: Path, chosen: Sequence[Plan]) -> list[str]:
-    return [plan.name for plan in chosen if (part / plan.name / SUMMARY).is_file()]
+def _made(part: Path, chosen: Sequence[Plan]) -> list[Plan]:
+    """Return the steps that the part has."""
+    return [plan for plan in chosen if (part / plan.name / SUMMARY).is_file()]
+
+
+def _same_words(part: Path, chosen: Sequence[Plan]) -> None:
+    try:
+        planned = json_in(part / PLAN)
+        words = {plan.name: list(planned[plan.name]) for plan in _made(part, chosen)}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{part} does not say how its steps were made: audit again.") from error
+    for plan in _made(part, chosen):
+        if words[plan.name] != list(plan.words):
+            raise UsageError(
+                f"The step {plan.name} in {part} was made as `raincheck "
+                f"{shlex.join(words[plan.name])}`: give the audit's tier, runs and seed of then."
+            )
 
 
 def _all(machines: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

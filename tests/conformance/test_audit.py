@@ -277,6 +277,20 @@ def test_parts_that_do_not_fit_are_refused(tmp_path: Path, parts: list[Path]) ->
     refused(r"two is of other sources \(raincheck/spec/Flush\.tla\)", *parts)
 
 
+@pytest.mark.parametrize("options", [{"tier": "full"}, {"seed": 8}])
+def test_evidence_of_another_tier_or_seed_is_refused(
+    tmp_path: Path, good: Path, options: dict[str, object]
+) -> None:
+    with pytest.raises(
+        UsageError, match=r"The step check in .* was made as `raincheck check --tier quick"
+    ):
+        audit.run(arguments(tmp_path / "b", source=[good], **options), QUIET)
+    shutil.copytree(good, tmp_path / "a")
+    (tmp_path / "a" / "plan.json").unlink()
+    with pytest.raises(UsageError, match="does not say how its steps were made"):
+        audit.run(arguments(tmp_path / "c", source=[tmp_path / "a"]), QUIET)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
