@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
+from inspect import iscoroutinefunction
 from math import isfinite
 from pathlib import Path
 from types import NoneType
@@ -191,6 +192,14 @@ def _is_place(value: object) -> bool:
     return isinstance(value, str)
 
 
+def _is_plain_function(value: object) -> bool:
+    """Whether it is a function whose call does what it is to do: one that is async only begins."""
+    if not callable(value):
+        return False
+    called = getattr(value, "__call__", None)  # noqa: B004 (of an object with an async __call__)
+    return not (iscoroutinefunction(value) or iscoroutinefunction(called))
+
+
 def _is_string(value: object) -> bool:
     return isinstance(value, str)
 
@@ -240,14 +249,17 @@ LISTED = several("give a list of HOST:PORT", _is_string)
 NETWORKS = several("give a list of networks", _is_string)
 """`networks.inside` reads them."""
 ADMISSION = Kind(
-    f"{NETWORKS.advice}, or a function of a joiner's address and endpoint",
-    lambda value: callable(value) or NETWORKS.fits(value),
+    f"{NETWORKS.advice}, or a function, not async, of a joiner's address and endpoint",
+    lambda value: _is_plain_function(value) or NETWORKS.fits(value),
 )
 FOLDER = Kind("name a folder", _is_path)
 FILE = Kind(
     "name a file, or leave it out", lambda value: _is_path(value) and bool(Path(value).name)
 )
 FUNCTION = Kind("give a function", callable)
+PLAIN_FUNCTION = Kind(
+    "give a function that is not async; nobody would await what it returns", _is_plain_function
+)
 ONE_KEY = Kind("give bytes, or a file's path", _is_key, secret=True)
 KEYS = Kind(f"{ONE_KEY.advice}, or a list of these", _are_keys, secret=True)
 MEMBERS = count(0)

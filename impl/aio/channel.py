@@ -330,15 +330,6 @@ class Channel(Watched):
         if self.on_primary is not None:
             self._guarded(partial(self.on_primary, change), "on_primary")
 
-    def _guarded(self, call: Callable[[], object], name: str) -> None:
-        """Make a call of the application, which ends the member if it raises."""
-        if self._left is not None and self._left.cause is not None:
-            return
-        try:
-            call()
-        except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001 (whatever it is)
-            self._fail(f"{name} raised {problem!r}", problem)
-
     def _reported(self, report: Report) -> None:
         if isinstance(report, Batch):
             own = self._config.discard_own and report.sender == self.address

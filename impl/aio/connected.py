@@ -163,6 +163,15 @@ class Connected(ABC, Generic[D]):
         if self._left is not None:
             raise NotMember(self._why_left) from self._left.cause
 
+    def _guarded(self, call: Callable[[], object], name: str) -> None:
+        """Make a call of the application, which ends the member if it raises."""
+        if self._left is not None and self._left.cause is not None:
+            return
+        try:
+            call()
+        except (Exception, asyncio.CancelledError) as problem:  # noqa: BLE001 (whatever it is)
+            self._fail(f"{name} raised {problem!r}", problem)
+
     def _fail(self, what: str, problem: BaseException) -> None:
         """End the member, because its application cannot go on."""
         if self._left is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
-from raincheck.impl.arguments import FUNCTION, check_call, optional
+from raincheck.impl.arguments import PLAIN_FUNCTION, check_call, optional
 
 F = TypeVar("F", bound=Callable[..., object])
-_KIND = optional(FUNCTION)
+_KIND = optional(PLAIN_FUNCTION)
 
 
 class Hook(Generic[F]):

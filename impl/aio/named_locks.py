@@ -26,7 +26,7 @@ from raincheck.impl.ring.fence import Leader, LockFence, LockKey
 from raincheck.impl.ring.reports import LockGone, LockGranted, LockRefused, LockReport, LockTaken
 
 from .lock_requests import Requests
-from .owners import acting, owner
+from .owners import owner, owner_called
 
 _log = logging.getLogger("raincheck")
 OnLost = Callable[[LockFence], object]
@@ -216,7 +216,7 @@ class NamedLocks:
             raise NotMember(self._ended)
         mine = (hold for key in self._keys(name) for hold in self._wanted[key].holds)
         if any(hold.owner is whose for hold in mine):
-            what = "task" if acting.get() is None else "thread"
+            what = owner_called()
             raise LockMisused(
                 f"this {what} has lock {name!r} already, and would wait for itself; release it "
                 f"first, or let another {what} ask for it"
@@ -321,7 +321,10 @@ class NamedLocks:
             if hold.on_lost is not None:
                 try:
                     hold.on_lost(hold.fence)
-                except Exception:  # noqa: BLE001 (the application's defect ends no member)
+                except (KeyboardInterrupt, SystemExit) as end:
+                    # When all others have been told too.
+                    asyncio.get_running_loop().call_soon(_raise, end)
+                except BaseException:  # noqa: BLE001 (the application's defect ends no member)
                     _log.exception("on_lost of lock %r failed; the member goes on", this.name)
 
     def _whom(self, this: _Wanted) -> list[str]:
@@ -334,6 +337,10 @@ class NamedLocks:
             return self._requests.missing()
         before = [each for each in self._requests.book.queue(name) if each != me]
         return [f"{holder} to release {name!r}", *[f"{each} to take it first" for each in before]]
+
+
+def _raise(problem: BaseException) -> None:
+    raise problem
 
 
 def _resolve(waiter: _Waiter, hold: Hold | None) -> None:

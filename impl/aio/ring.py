@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import Unpack
 
 from raincheck.impl.arguments import (
@@ -74,7 +75,10 @@ class Ring(WithLocks, Connected[RingDriver]):
     """One member of a ring. Made by `Ring.connect`, ended by `close` or `leave`."""
 
     on_view = Hook[Callable[[RingView], None]]()
-    """Called with each view when this member commits it; must not block."""
+    """Called with each view when this member commits it; must not block.
+
+    If it raises, the member stops as if it had crashed, with that error as the cause.
+    """
 
     def __init__(self, settings: RingSettings, opened: Opened) -> None:
         """Use `Ring.connect` instead."""
@@ -403,7 +407,7 @@ class Ring(WithLocks, Connected[RingDriver]):
             view = RingView(report.at, report.members)
             self._readers.add(view)
             if self.on_view is not None:
-                self.on_view(view)
+                self._guarded(partial(self.on_view, view), "on_view")
         elif isinstance(report, LockGranted | LockGone | LockTaken):
             self._requests.reported(report)
         elif isinstance(report, NameTaken):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raincheck.impl.arguments import FUNCTION, LOCK_NAME, TIMEOUT, check_call, optional
+from raincheck.impl.arguments import LOCK_NAME, PLAIN_FUNCTION, TIMEOUT, check_call, optional
 from raincheck.impl.locks.events import Mode
 
 from .election import Election
@@ -11,7 +11,7 @@ from .named_lock import NamedLock
 from .named_locks import NamedLocks, OnLost
 from .waiting import Signal
 
-_ON_LOST = optional(FUNCTION)
+_ON_LOST = optional(PLAIN_FUNCTION)
 
 
 class WithLocks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
@@ -10,9 +11,10 @@ from contextlib import suppress
 from threading import Lock, Thread, current_thread
 from typing import Any, TypeVar
 
-from raincheck.impl.aio.owners import acting
+from raincheck.impl.aio.owners import act_for
 from raincheck.impl.errors import LockMisused, NotMember, RaincheckError
 
+_log = logging.getLogger("raincheck")
 T = TypeVar("T")
 _PATIENCE = 2.0  # seconds that the end of an abandoned thread may take
 
@@ -50,10 +52,13 @@ class LoopThread:
         try:
             return future.result()
         except CancelledError:
+            if not self._over:
+                raise  # by the coroutine itself
             raise self._ended() from None
-        except BaseException:
-            if not future.done():
-                self._submit(_cancelled(current_thread(), tasks, undo)).result()
+        except BaseException as problem:
+            if not future.done() or future.cancelled() or future.exception() is not problem:
+                with suppress(NotMember, CancelledError):  # of a thread that ends meanwhile
+                    self._submit(_cancelled(current_thread(), tasks, undo)).result()
             raise
 
     def stop(self, last: Callable[[], Coroutine[Any, Any, object]] | None = None) -> None:
@@ -100,7 +105,11 @@ class LoopThread:
         loop = self._loop
         asyncio.set_event_loop(loop)
         try:
-            loop.run_forever()
+            while not self._over:
+                try:
+                    loop.run_forever()
+                except (KeyboardInterrupt, SystemExit) as problem:
+                    _log.warning("%s goes on: %r was raised in its thread", self._name, problem)
             tasks = asyncio.all_tasks(loop)
             for task in tasks:
                 task.cancel()
@@ -115,7 +124,7 @@ async def _run_for(
     thread: Thread, coroutine: Coroutine[Any, Any, T], tasks: list[asyncio.Task[Any]]
 ) -> T:
     """Run a coroutine in the name of a thread: locks are its own, and not those of this task."""
-    acting.set(thread)
+    act_for(thread)
     task = asyncio.current_task()
     assert task is not None
     tasks.append(task)
@@ -128,7 +137,7 @@ async def _cancelled(
     undo: Callable[[Any], Awaitable[object]] | None,
 ) -> None:
     """Cancel a thread's task, and undo what it has done if it was over."""
-    acting.set(thread)
+    act_for(thread)
     for task in tasks:
         task.cancel()
         result: object = (await asyncio.gather(task, return_exceptions=True))[0]

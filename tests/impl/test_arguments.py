@@ -501,10 +501,31 @@ async def refuses_hooks(member: Any, name: str) -> None:
         if value is not None and not callable(value):
             with pytest.raises(ArgumentError, match=name):
                 setattr(member, name, value)
+    with pytest.raises(ArgumentError, match="not async"):
+        setattr(member, name, taken)
     assert getattr(member, name) is None
     setattr(member, name, nothing)
     assert getattr(member, name) is nothing
     setattr(member, name, None)
+
+
+def test_a_function_whose_result_nobody_awaits_is_refused_if_it_is_async() -> None:
+    class Asks:
+        async def __call__(self, *_: object) -> bool:
+            return False
+
+    async def scenario() -> None:
+        settings = SimulatedRing(ring="test", bind=("10.0.0.1", 7000), network=SimulatedNetwork())
+        async with raincheck.Ring.connecting(settings) as ring:
+            for take in (ring.lock, ring.read_lock, ring.election):
+                with pytest.raises(ArgumentError, match=r"on_lost is .* not async"):
+                    take("x", on_lost=taken)
+
+    run(scenario())
+    for admit in (taken, Asks()):  # what it returns, a coroutine, would count as True
+        for connects in (raincheck.Ring.connect, raincheck.Channel.connect):
+            with pytest.raises(ConfigError, match=r"admit is .* not async"):
+                connects("test", admit=admit)  # type: ignore[operator]
 
 
 def test_a_time_out_below_0_is_over_at_once() -> None:

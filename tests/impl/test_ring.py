@@ -890,6 +890,22 @@ def test_what_a_report_asks_for_is_done_after_the_report() -> None:
     run(body())
 
 
+def test_an_on_view_that_raises_ends_its_member_with_that_error_as_the_cause() -> None:
+    async def body() -> None:
+        async with founded("ab") as (a, b):
+
+            def on_view(view: RingView) -> None:
+                raise ZeroDivisionError(names_of(view))
+
+            a.on_view = on_view
+            await b.leave()
+            with pytest.raises(NotMember, match="has left the ring: on_view raised Zero") as end:
+                await a.wait_for_members(3, timeout=30)
+            assert isinstance(end.value.__cause__, ZeroDivisionError)
+
+    run(body())
+
+
 def test_the_public_names_are_exported() -> None:
     assert raincheck.Ring is Ring
     assert raincheck.RingConfig is RingConfig

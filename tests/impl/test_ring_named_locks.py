@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -521,6 +521,37 @@ def test_a_release_of_a_lost_lock_and_an_on_lost_that_fails() -> None:
             assert a.status().status == "member"
 
     run(body())
+
+
+@pytest.mark.parametrize("raised", [asyncio.CancelledError, SystemExit])
+def test_an_on_lost_that_raises_what_ends_tasks_or_processes_keeps_no_loss_from_others(
+    raised: type[BaseException],
+) -> None:
+    raises: list[str] = []
+
+    async def body() -> None:
+        async with ring_of("abc") as scene:
+            a = scene.rings["a"]
+
+            def fails(fence: LockFence) -> None:
+                raises.append(fence.name)
+                raise raised
+
+            x, y = a.lock("x", on_lost=fails), a.lock("y")
+            await x.acquire()
+            await y.acquire()
+            scene.cut_off("a")
+            assert await scene.rings["b"].lock("x").acquire(timeout=30)
+            scene.heal()
+            try:
+                await asyncio.sleep(30)
+            finally:
+                assert raises == ["x"]
+                assert y.fence is not None
+                assert y.fence.lost.is_set()
+
+    with pytest.raises(SystemExit) if raised is SystemExit else nullcontext():
+        run(body())
 
 
 def test_a_lock_outlives_a_token_that_is_made_anew() -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -202,6 +202,54 @@ def test_who_is_interrupted_does_not_have_the_lock() -> None:
         other.release()
         assert mine.acquire(timeout=0)
         mine.release()
+
+
+def test_who_is_interrupted_at_the_moment_of_success_does_not_have_the_lock(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    result = Future.result
+
+    def interrupted(self: Future[Any], timeout: float | None = None) -> Any:
+        monkeypatch.setattr(Future, "result", result)
+        result(self, timeout)
+        raise KeyboardInterrupt
+
+    with alone() as ring:
+        for hold in (ring.lock("x").acquire, ring.election("x").__enter__):
+            monkeypatch.setattr(Future, "result", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                hold()
+            assert not ring.lock("x").locked()
+
+
+def test_tasks_that_a_thread_has_made_have_locks_of_their_own() -> None:
+    async def readers(ring: raincheck.Ring) -> None:
+        lock, both = ring.read_lock("x", timeout=LIMIT), asyncio.Barrier(2)
+
+        async def read() -> None:
+            async with lock:
+                await both.wait()
+
+        await asyncio.gather(read(), read())
+
+    with alone() as ring:
+        ring.run(readers)
+        assert not ring.lock("x").locked()
+
+
+def test_a_function_that_wants_to_end_the_thread_ends_nobodys_ring() -> None:
+    async def exits(ring: raincheck.Ring) -> None:
+        raise SystemExit(ring.address.node)
+
+    async def cancels(_: raincheck.Ring) -> None:
+        raise asyncio.CancelledError
+
+    with alone() as ring:
+        with pytest.raises(SystemExit):
+            in_thread(ring.run, exits)
+        with pytest.raises(CancelledError):
+            ring.run(cancels)
+        assert ring.lock("x").acquire(timeout=0)
 
 
 def test_one_that_is_forgotten_ends_with_its_thread() -> None:
