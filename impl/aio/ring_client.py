@@ -140,8 +140,8 @@ class RingClient(WithLocks):
 
     @property
     def serving(self) -> Address | None:
-        """The member that serves this client; None while it looks for one."""
-        return self._core.serving
+        """The member that serves this client; None while it looks for one, and once it is closed."""
+        return None if self._closed else self._core.serving
 
     @property
     def identity(self) -> str:

@@ -122,6 +122,7 @@ def test_what_a_silent_client_has_is_given_on_after_the_client_knows_that_it_is_
             scene.network.silent.clear()
             assert await client.lock("y").acquire(timeout=5)
             await client.close()
+            assert client.serving is None
 
     within(body())
 
