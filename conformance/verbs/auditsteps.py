@@ -20,7 +20,7 @@ from raincheck.conformance.evidence.folder import INCOMPLETE, SUMMARY, Ui
 from raincheck.conformance.evidence.identity import differing, digest_of, some
 from raincheck.conformance.evidence.plans import Plan
 from raincheck.conformance.evidence.reading import json_in, text_in
-from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED, Outcome, Result
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 from raincheck.conformance.ui import Steps
@@ -243,6 +243,12 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
         if seconds is None:
             seconds = float(summary["run"]["seconds"])
         verdict = str(summary["verdict"])
+        results = tuple(summary["results"])
+        amount = Outcome(plan.name, tuple(map(Result.from_json, results)), "").verdict
+        problem = ""
+        if verdict != amount:  # results were taken out, or written over
+            problem = f"it says {verdict}, and its results amount to {amount}"
+            verdict = VIOLATED if VIOLATED in (verdict, amount) else INCONCLUSIVE
         return Step(
             plan.name,
             plan.words[0],
@@ -250,8 +256,9 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
             verdict if verdict in EXIT_CODES else VIOLATED,
             round(seconds, 1),
             plan.name,
-            tuple(summary["results"]),
-            generated=plan.generated,
+            results,
+            problem,
+            plan.generated,
         )
     except (OSError, ValueError, *_OTHER_FORM) as error:
         return missing(plan, out, f"its summary.json cannot be read: {error}", seconds or 0.0)

@@ -140,7 +140,7 @@ class RingClient(WithLocks):
 
     @property
     def serving(self) -> Address | None:
-        """The member that serves this client; None while it looks for one, and once it is closed."""
+        """The member that serves this client; None while it looks for one, or if it is closed."""
         return None if self._closed else self._core.serving
 
     @property

@@ -408,6 +408,27 @@ def test_a_failure_in_a_step_that_is_left_out_of_an_earlier_audit_does_not_turn_
     assert again.exit_code == 2
 
 
+@pytest.mark.parametrize("hidden", ["left out", "rewritten"])
+def test_a_step_whose_verdict_is_not_that_of_its_results_makes_no_green(
+    tmp_path: Path, good: Path, hidden: str
+) -> None:
+    shutil.copytree(good, tmp_path / "a")
+    summary = tmp_path / "a" / "check" / "summary.json"
+    found = json.loads(summary.read_text())
+    if hidden == "left out":  # the case that TLC found violated
+        others = [each for each in found["results"] if each["name"] != "gms-leave"]
+        found |= {"verdict": "violated", "results": others}
+    else:
+        found["results"][0]["verdict"] = "inconclusive"
+    summary.write_text(json.dumps(found))
+
+    again = audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
+
+    assert again.exit_code != 0
+    (gap,) = [each for each in again.head["incomplete"] if each.startswith("step check")]
+    assert "and its results amount to" in gap
+
+
 def test_a_protocol_without_field_evidence_is_incomplete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
