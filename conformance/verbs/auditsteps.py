@@ -8,12 +8,13 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition
 from typing import Any, Final
 
+from raincheck.conformance.cases.tables import HOLDS, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.folder import INCOMPLETE, SUMMARY, Ui
@@ -21,6 +22,7 @@ from raincheck.conformance.evidence.identity import differing, digest_of, some
 from raincheck.conformance.evidence.plans import Plan
 from raincheck.conformance.evidence.reading import json_in, text_in
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED, Outcome, Result
+from raincheck.conformance.replay.mutants import load_mutants
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 from raincheck.conformance.ui import Steps
@@ -245,10 +247,12 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
         verdict = str(summary["verdict"])
         results = tuple(summary["results"])
         amount = Outcome(plan.name, tuple(map(Result.from_json, results)), "").verdict
-        problem = ""
+        problem = unanswered(plan, {str(each["name"]) for each in results})
         if verdict != amount:  # results were taken out, or written over
             problem = f"it says {verdict}, and its results amount to {amount}"
             verdict = VIOLATED if VIOLATED in (verdict, amount) else INCONCLUSIVE
+        elif problem and verdict == HOLDS:
+            verdict = INCONCLUSIVE
         return Step(
             plan.name,
             plan.words[0],
@@ -262,6 +266,22 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
         )
     except (OSError, ValueError, *_OTHER_FORM) as error:
         return missing(plan, out, f"its summary.json cannot be read: {error}", seconds or 0.0)
+
+
+def unanswered(plan: Plan, answered: Collection[str]) -> str:
+    """Return which cases or mutants the step has no result of, though it was to try them, or ""."""
+    lacking = [name for name in _tried(plan) if name not in answered]
+    return f"it has no result of {some(lacking)}" if lacking else ""
+
+
+def _tried(plan: Plan) -> Iterator[str]:
+    """Yield what the catalog has for a step to try, where it is the catalog that says so."""
+    if plan.name == "check":
+        tier = plan.words[plan.words.index("--tier") + 1]
+        yield from (case.name for case in select(load_cases(), tier=tier))
+    elif plan.name == "mutate":
+        quick = "--quick" in plan.words
+        yield from (mutant.name for mutant in load_mutants() if mutant.quick or not quick)
 
 
 def _command_line(plan: Plan, out: Path) -> str:

@@ -5,15 +5,17 @@ import re
 import shutil
 import sys
 from argparse import Namespace
+from base64 import b64encode
 from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
+from zlib import compress
 
 import msgspec
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.evidence.identity import digest_of, sources
@@ -22,6 +24,7 @@ from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
 from raincheck.conformance.protocols.record import LINKS
 from raincheck.conformance.protocols.registry import protocols
+from raincheck.conformance.replay.mutants import load_mutants
 from raincheck.conformance.ui import Ui
 from raincheck.conformance.verbs import audit, auditsteps
 from raincheck.conformance.verbs.doctor import examine
@@ -29,8 +32,9 @@ from raincheck.conformance.verbs.doctor import examine
 QUIET = Ui(quiet=True)
 
 WRITER = """
-import json, sys
-folder, verb, results = sys.argv[1:4]
+import base64, json, sys, zlib
+folder, verb, packed = sys.argv[1:4]
+results = zlib.decompress(base64.b64decode(packed))
 from pathlib import Path
 Path(folder).mkdir(parents=True)
 summary = {"verb": verb, "verdict": "holds", "results": json.loads(results),
@@ -57,9 +61,10 @@ def arguments(out: Path, **changes: object) -> Namespace:
     return Namespace(**values | changes)
 
 
-def results_of(name: str) -> list[dict[str, object]]:
+def results_of(name: str, tier: str = "quick") -> list[dict[str, object]]:
     """What a good step answers."""
-    quick = [case for case in load_cases() if case.tier == "quick"]
+    catalog = load_cases()
+    quick = [case for case in catalog if case.tier == "quick"]
     layers = sorted({case.protocol for case in quick if not case.made_of})
     shared: dict[str, object]
     shared = {"protocol": "sequencer", "verdict": HOLDS, "expected": HOLDS}
@@ -68,7 +73,7 @@ def results_of(name: str) -> list[dict[str, object]]:
             return [
                 {"protocol": case.protocol, "verdict": case.expected, "expected": case.expected}
                 | {"name": case.name, "distinct_states": 10, "depth": 3}
-                for case in quick
+                for case in select(catalog, tier=tier)
             ]
         case "mirror":
             return [
@@ -76,6 +81,9 @@ def results_of(name: str) -> list[dict[str, object]]:
                 for case in quick
                 if not case.made_of
             ]
+        case "mutate":
+            wanted = [each for each in load_mutants() if each.quick or tier == "full"]
+            return [shared | {"name": each.name} for each in wanted]
         case "run":
             names = ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity")
             names += ("VirtualSynchrony",)
@@ -114,11 +122,16 @@ STAND_IN = [sys.executable, "-I", "-S", "-c", WRITER]
 """It needs nothing that is installed."""
 
 
+def written(plan: Plan, out: Path, results: list[dict[str, object]]) -> list[str]:
+    """A process that leaves a summary with these results, which a command line has to hold."""
+    packed = b64encode(compress(json.dumps(results).encode())).decode()
+    return [*STAND_IN, str(out / plan.name), plan.words[0], packed, digest_of(sources())]
+
+
 def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:
     """A process that leaves the summary of a good step."""
-    results = json.dumps(results_of(plan.name))
-    words = [str(out / plan.name), plan.words[0], results, digest_of(sources())]
-    return [*STAND_IN, *words]
+    quick = "full" not in plan.words and (plan.name != "mutate" or "--quick" in plan.words)
+    return written(plan, out, results_of(plan.name, "quick" if quick else "full"))
 
 
 @cache
@@ -373,10 +386,9 @@ def summary_at(folder: Path) -> AuditSummary:
 def without_field(plan: Plan, out: Path, **_: object) -> list[str]:
     """As `stand_in`, but of the ring no trace was recorded."""
     kept = [each for each in results_of(plan.name) if each["protocol"] != "raincore"]
-    words = [str(out / plan.name), plan.words[0], json.dumps(kept), digest_of(sources())]
     if not plan.name.startswith(("run", "conform")):
         return stand_in(plan, out)
-    return [*STAND_IN, *words]
+    return written(plan, out, kept)
 
 
 @pytest.mark.usefixtures("stood_in")
@@ -429,6 +441,23 @@ def test_a_step_whose_verdict_is_not_that_of_its_results_makes_no_green(
     assert "and its results amount to" in gap
 
 
+@pytest.mark.parametrize("step", ["check", "mutate"])
+def test_a_case_or_a_mutant_without_a_result_is_a_gap(
+    tmp_path: Path, good: Path, step: str
+) -> None:
+    shutil.copytree(good, tmp_path / "a")
+    summary = tmp_path / "a" / step / "summary.json"
+    found = json.loads(summary.read_text())
+    lost = found["results"].pop()
+    summary.write_text(json.dumps(found))
+
+    again = audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
+
+    assert again.exit_code == 2
+    (gap,) = [each for each in again.head["incomplete"] if each.startswith(f"step {step}")]
+    assert f"it has no result of {lost['name']}" in gap
+
+
 def test_a_protocol_without_field_evidence_is_incomplete(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -475,8 +504,7 @@ def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(
         for each in results:
             if each["name"] == "stable-lockstep":
                 each["verdict"] = "violated"
-        words = [str(out / plan.name), "generate", json.dumps(results), digest_of(sources())]
-        return [*STAND_IN, *words]
+        return written(plan, out, results)
 
     monkeypatch.setattr(auditsteps, "command_of", failing)
 
@@ -711,8 +739,7 @@ def test_every_finding_has_a_file_and_a_line(
         for each in results:
             if each["name"] == "sequencer-f13-repaired":
                 each["verdict"] = "TotalOrder"
-        words = [str(out / plan.name), "check", json.dumps(results), digest_of(sources())]
-        return [*STAND_IN, *words]
+        return written(plan, out, results)
 
     monkeypatch.setattr(auditsteps, "command_of", violated)
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
