@@ -5,9 +5,14 @@ import gc
 import os
 import signal
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes says nothing on a busy machine; tests have a time-out of their own.
 settings.register_profile("raincheck", deadline=None)
@@ -17,6 +22,27 @@ settings.load_profile("raincheck")
 def pytest_xdist_auto_num_workers() -> int:
     """Have a worker more than there are cores, since some tests wait for real processes."""
     return (os.cpu_count() or 1) + 1
+
+
+SPARK = ("test_spark.py", "test_spark_places.py", "test_stream.py")
+"""Files whose tests share a session of Spark, which costs ten seconds to start."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(
+    config: pytest.Config, log: "Producer"
+) -> "LoadFileScheduling | None":
+    """Give the tests of Spark to one worker; those of any other file stay together, as asked."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class TogetherOnSpark(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file: str = super()._split_scope(nodeid)
+            return SPARK[0] if file.endswith(SPARK) else file
+
+    return TogetherOnSpark(config, log)
 
 
 def pytest_configure() -> None:

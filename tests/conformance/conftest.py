@@ -157,9 +157,12 @@ def forget_a_change() -> Callable[[Path], tuple[str, int]]:
     return forget_a_change
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def session() -> Iterator["SparkSession"]:
-    """One small session for all tests; interpreted queries, since compiling each takes longer."""
+    """One small session for all tests of a process.
+
+    Queries are interpreted, since compiling each takes longer.
+    """
     from raincheck.conformance.spark.session import spark_session
 
     with spark_session("local[2]", partitions=1, brief=True) as made:
