@@ -27,7 +27,9 @@
 (*   K6  Requests of one's own from an earlier process are taken back.     *)
 (*   K7  Requests of members that are not on the list are taken back by    *)
 (*       whoever has the token.                                            *)
-(*   K8  A fence is the epoch and the place of the post that gave the lock. *)
+(*   K8  A fence is the place of the post that gave the lock, in the epoch   *)
+(*       in which its holder is told. That of the post may be an earlier   *)
+(*       one, and a fence of an epoch between them have been told and lost. *)
 (*   K9  A name is given in the order of the requests: a reader that comes  *)
 (*       behind a writer waits, though readers hold the name.               *)
 (*                                                                         *)
@@ -60,6 +62,7 @@ CONSTANTS
     EndsEarlier,       \* K6
     EndsGone,          \* K7
     EpochInFence,      \* K8; FALSE: only the place
+    EpochWhenTold,     \* K8; FALSE: the epoch of the post
     InOrder            \* K9; FALSE: a reader waits for a writer that holds, and for no other
 
 VARIABLES
@@ -191,16 +194,23 @@ Mine(m, w) ==
     {r \in Range(m.table) : /\ r.member = m.me /\ r.session = Shown(m.session)
                             /\ r.request = w.request}
 
-\* The locks that m holds by its table.
+\* The fence with which m is told that it holds its name by that line of its table (K8).
+ToldFence(m, r) ==
+    IF EpochInFence /\ EpochWhenTold THEN [r.fence EXCEPT ![1] = m.epoch] ELSE r.fence
+
+\* The locks that m holds by its table, and has not been told yet.
 Holds(m) ==
-    IF m.base # m.epoch THEN {}
-    ELSE {[request |-> r.request, name |-> r.name, mode |-> r.mode, fence |-> r.fence] :
-              r \in {x \in UNION {Mine(m, w) : w \in Range(m.wishes)} : x.fence # NoFence}}
+    LET told   == {h.request : h \in m.held}
+        new(w) == w.request \notin told
+    IN  IF m.base # m.epoch THEN {}
+        ELSE {[request |-> r.request, name |-> r.name, mode |-> r.mode, fence |-> ToldFence(m, r)] :
+                  r \in {x \in UNION {Mine(m, w) : w \in Range(SelectSeq(m.wishes, new))} :
+                            x.fence # NoFence}}
 
 \* The locks that m has been told and does not hold any more (K5, K7).
 Lost(m) ==
     IF m.base = NoEpoch THEN IF LosesOffChain THEN m.held ELSE {}
-    ELSE {h \in m.held : ~\E r \in Mine(m, h) : r.fence = h.fence}
+    ELSE {h \in m.held : \A r \in Mine(m, h) : r.fence = NoFence}
 
 \* m tells its application.
 Told(m) ==
@@ -342,14 +352,19 @@ Majority(nodes, all) ==
     IN  \/ 2 * common > Cardinality(all)
         \/ 2 * common = Cardinality(all) /\ head \in nodes
 
-\* The list of the newest epoch: with its token, lost or not.
-List == LET t == CHOOSE t \in tokens : t.epoch[1] = Newest IN t.members
+\* The newest token, lost or not, and its list.
+NewestToken == CHOOSE t \in tokens : t.epoch[1] = Newest
+List        == NewestToken.members
 
 \* Whether the token may go on, where it is.
 Alive(t) == t.at # Nobody /\ up[t.at]
 
-\* None of these has the token, or will have it.
+\* None of these has the token.
 Missed(nodes) ==
+    \A t \in tokens : t.epoch[1] = Newest => ~Alive(t) \/ t.at \notin nodes \/ ~t.arrived
+
+\* ... or will have it.
+Misses(nodes) ==
     \A t \in tokens : t.epoch[1] = Newest => ~Alive(t) \/ t.at \notin nodes
 
 \* The copy of p is not newer than that of n.
@@ -360,7 +375,8 @@ NotNewer(n, p) ==
         ELSE IF mine.epoch = its.epoch THEN its.size <= mine.size
         ELSE its.epoch[1] < mine.epoch[1]
 
-\* n makes the token anew from its copy: these members agree, and those keep their places.
+\* n makes the token anew from its copy: these members agree, and those keep their places. One that
+\* is on its way to whoever agrees is lost with whoever has sent it, or refused.
 Make(n, agree, kept) ==
     /\ up[n] /\ n \in agree /\ copy[n].epoch # NoEpoch
     /\ \A p \in agree : up[p]

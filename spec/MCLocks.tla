@@ -14,6 +14,8 @@ CONSTANTS
     Rejoiners,        \* the nodes that may come onto the list
     LeftOut,          \* the nodes that may be left out of a new epoch though they run
     OnlyNew,          \* ... only before all on the list have held it
+    OnlyGiven,        \* ... only while they have been given a lock and not been told so
+    LostWith,         \* the nodes of which a crash loses a token that they have sent, on its way
     Keepers,          \* the nodes that may keep their places in the mail when they are left out
     MaxWants,         \* how often a process wants a lock
     MaxDrops,         \* how often locks are given back, all together
@@ -46,13 +48,24 @@ MCWant(n, name, mode) ==
 
 MCDrop(n, request) == drops < MaxDrops /\ Drop(n, request) /\ drops' = drops + 1 /\ UNCHANGED crashes
 
+\* Whether the newest token is on its way from one that has crashed with all posts.
+LostOnTheWay ==
+    \E p \in LostWith : ~up[p] /\ copy[p] = [epoch |-> NewestToken.epoch, size |-> Len(posts[Newest])]
+
+\* Whether p has been given a lock by the table of n, and has not been told so.
+IsGiven(p, n) ==
+    \E r \in Range(table[n]) : /\ r.member = p /\ r.fence # NoFence
+                              /\ \A h \in held[p] : h.request # r.request
+
 MCMake(n) ==
     /\ Newest < MaxEpoch
     /\ \E agree \in SUBSET List : \E kept \in SUBSET Keepers :
         /\ kept \cap agree = {}
+        /\ Misses(agree) \/ LostOnTheWay
         /\ \A p \in List \ agree :
             up[p] => p \in LeftOut
                      /\ (OnlyNew => \E t \in tokens : t.epoch[1] = Newest /\ ~Sure(t))
+                     /\ (OnlyGiven => IsGiven(p, n))
         /\ Make(n, agree, kept)
     /\ UNCHANGED <<crashes, drops>>
 
@@ -72,7 +85,7 @@ MCNext ==
 
 \* Of a lock that was given to n before an earlier request that it is in the way of.
 HasPassed(n, h) ==
-    \E i \in DOMAIN table[n] : table[n][i].fence = h.fence /\ Passed(table[n], i)
+    \E i \in DOMAIN table[n] : table[n][i] \in Mine(Me(n), h) /\ Passed(table[n], i)
 
 \* The token goes on, or is made anew if it is lost; whoever is down and may come back does; what is
 \* held is given back, but for what has passed others: who waits owes its turn to those before it only.

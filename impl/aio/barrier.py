@@ -137,7 +137,7 @@ class Barriers:
                 ),
             )
         elif party.at is None:
-            party.at = _place(report.fence)
+            party.at = self._place_of(report.fence)
         elif party.opened is not None and not party.done.done():
             self._marked(party, report.fence.epoch)
 
@@ -164,6 +164,14 @@ class Barriers:
         came = [each for each in places if before is None or each > before]
         last = came[parties - 1] if len(came) >= parties else None
         return last if last is not None and at <= last else None
+
+    def _place_of(self, fence: Fence) -> Place:
+        """Return where who was told this fence stands in the table.
+
+        Only the epoch may differ: the table has that of the post, and a fence that of the telling.
+        """
+        lines = (line.fence for line in self._requests.table if line.fence is not None)
+        return next((_place(each) for each in lines if each[1:] == fence[1:]), _place(fence))
 
     def _marks(self, name: str) -> list[Place]:
         """Return up to where the barrier has been opened, by the marks that there are."""

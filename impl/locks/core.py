@@ -52,6 +52,7 @@ class Repairs:
     ends_earlier: bool = True
     ends_gone: bool = True
     epoch_in_fence: bool = True
+    epoch_when_told: bool = True
     in_order: bool = True
 
 
@@ -243,23 +244,32 @@ class Locks:
         if not self.wishes:
             return []
         there = self._own_lines()
-        kept = {(line.request, line.fence) for line in there}
+        kept = {line.request for line in there if line.fence is not None}
         lost = {each.request for each in self.held if self._is_lost(each, kept)}
         if lost:
             self.wishes = tuple(wish for wish in self.wishes if wish.request not in lost)
             self.held = frozenset(each for each in self.held if each.request not in lost)
         new: list[Held] = []
         if self.base is not None and self.base == self.epoch:
-            wanted = {wish.request for wish in self.wishes}
+            untold = {wish.request for wish in self.wishes} - {each.request for each in self.held}
             for line in there:
-                if line.request in wanted and line.fence is not None:
-                    held = Held(line.request, line.name, line.mode, line.fence)
-                    if held not in self.held:
-                        new.append(held)
+                if line.request in untold and line.fence is not None:
+                    fence = self._told_fence(line.fence)
+                    new.append(Held(line.request, line.name, line.mode, fence))
             self.held |= frozenset(new)
         return [*map(Lost, sorted(lost)), *sorted(new)]
 
-    def _is_lost(self, held: Held, kept: set[tuple[int, Fence | None]]) -> bool:
+    def _told_fence(self, fence: Fence) -> Fence:
+        """Return the fence to tell for that of the table: the epoch is that of now.
+
+        That of the post may be an earlier one, and a fence of an epoch between them have been told
+        and lost with its token.
+        """
+        if self.epoch is None or not (self.repairs.epoch_in_fence and self.repairs.epoch_when_told):
+            return fence
+        return fence._replace(epoch=self.epoch)
+
+    def _is_lost(self, held: Held, kept: set[int]) -> bool:
         if self.base is None:
             return self.repairs.loses_off_chain
-        return (held.request, held.fence) not in kept
+        return held.request not in kept

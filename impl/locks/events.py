@@ -11,7 +11,10 @@ Mode: TypeAlias = Literal["read", "write"]
 
 
 class Fence(NamedTuple):
-    """The epoch, the place of the post that gave the lock, and the request's place in the table."""
+    """The epoch, the place of the post that gave the lock, and the request's place in the table.
+
+    In a table the epoch is that of the post; whoever is told that it holds is told that of then.
+    """
 
     epoch: Epoch
     place: int

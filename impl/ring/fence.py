@@ -52,8 +52,9 @@ class Leader(NamedTuple):
 
     member: Address
     key: LockKey
-    """Greater with each leader. It is that of the leader's fence, or of the first of its tasks that
-    have held the lock one after the other: what comes from a leader with a smaller one is late."""
+    """That of the leader's fence, or of the first of its tasks that have held the lock one after
+    the other; of an earlier epoch, if a new one has begun before the leader was told. What comes
+    from a leader with a smaller one is late."""
 
 
 K = TypeVar("K", bound=tuple[Any, ...])

@@ -45,6 +45,7 @@ class Rules:
     ends_earlier: bool = True
     ends_gone: bool = True
     epoch_in_fence: bool = True
+    epoch_when_told: bool = True
     in_order: bool = True
 
 
@@ -143,15 +144,24 @@ def _mine(rules: Rules, me: Local, request: int) -> list[Request]:
 
 
 def _holds(rules: Rules, me: Local) -> frozenset[Held]:
-    """Return what it holds by its table."""
+    """Return what it holds by its table, and has not been told yet."""
     if me.base != me.epoch or me.base is None:
         return frozenset()
-    lines = (each for wish in me.wishes for each in _mine(rules, me, wish.request))
+    told = {held.request for held in me.held}
+    new = (wish.request for wish in me.wishes if wish.request not in told)
+    lines = (each for request in new for each in _mine(rules, me, request))
     return frozenset(
-        Held(each.request, each.name, each.mode, each.fence)
+        Held(each.request, each.name, each.mode, _told_fence(rules, me.base, each.fence))
         for each in lines
         if each.fence is not None
     )
+
+
+def _told_fence(rules: Rules, epoch: Epoch, fence: Fence) -> Fence:
+    """K8: the fence with which a member is told that it holds its name by that one."""
+    if rules.epoch_in_fence and rules.epoch_when_told:
+        return fence._replace(epoch=epoch)
+    return fence
 
 
 def _lost(rules: Rules, me: Local) -> frozenset[Held]:
@@ -161,7 +171,7 @@ def _lost(rules: Rules, me: Local) -> frozenset[Held]:
     return frozenset(
         held
         for held in me.held
-        if not any(each.fence == held.fence for each in _mine(rules, me, held.request))
+        if all(each.fence is None for each in _mine(rules, me, held.request))
     )
 
 

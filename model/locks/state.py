@@ -30,6 +30,8 @@ class Constants:
     rejoiners: frozenset[str]
     left_out: frozenset[str]
     only_new: bool
+    only_given: bool
+    lost_with: frozenset[str]
     keepers: frozenset[str]
     max_wants: int
     max_drops: int

@@ -188,10 +188,8 @@ class LocksSystem(Composed[State, Local]):
                 node not in agree
                 or not agree <= up
                 or not self._majority(agree, token.members)
-                or any(
-                    p in up and (p not in c.left_out or (c.only_new and token.sure)) for p in left
-                )
-                or (token.at in up and token.at in agree)
+                or any(p in up and not self._may_be_left(state, token, p, i) for p in left)
+                or (token.at in up and token.at in agree and not self._lost_on_the_way(state))
                 or (c.newest_copy and not all(self._not_newer(state, copy, p) for p in agree))
             ):
                 continue
@@ -211,6 +209,25 @@ class LocksSystem(Composed[State, Local]):
                     promised=promised,
                 )
                 yield Move("Make", (node,), target)
+
+    def _may_be_left(self, state: State, token: Token, p: str, maker: int) -> bool:
+        c = self.constants
+        if p not in c.left_out or (c.only_new and token.sure):
+            return False
+        told = {each.request for each in self.local(state, p).held}
+        return not c.only_given or any(
+            each.member == p and each.fence is not None and each.request not in told
+            for each in state.locals[maker].table
+        )
+
+    def _lost_on_the_way(self, state: State) -> bool:
+        """Whether the newest token is on its way from one that has crashed with all posts."""
+        token = self._token(state)
+        newest = Copy(token.epoch, len(state.posts[-1]))
+        return not token.arrived and any(
+            not state.up[self.index[p]] and state.copies[self.index[p]] == newest
+            for p in self.constants.lost_with
+        )
 
     def _not_newer(self, state: State, mine: Copy, node: str) -> bool:
         its = state.copies[self.index[node]]

@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 from random import Random
 from typing import Any
+from unittest.mock import create_autospec
 
 import pytest
 
 from raincheck.impl.aio.barrier import Barriers, Place
+from raincheck.impl.aio.lock_requests import LockRequests
 from raincheck.impl.errors import LockMisused, LocksFull, NotMember, WaitTimeout
+from raincheck.impl.locks.events import Fence, Request
+from raincheck.impl.messages import Address
+from raincheck.impl.raincore.events import Epoch
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.fence import LockLost
+from raincheck.impl.ring.reports import LockGranted
 from raincheck.impl.simulation.loop import run, the_loop
 
 from .test_ring_named_locks import ROUND, Scene, ring_of, settle, tables
@@ -253,3 +259,28 @@ def test_other_locks_of_such_names_disturb_no_barrier(name: str) -> None:
                 await asyncio.gather(*waits)
 
     run(body())
+
+
+def test_who_is_told_in_a_later_epoch_has_its_place_by_the_table() -> None:
+    """The table has the epoch of the post; by that of the telling it would stand behind all."""
+    a, b = Address("a", 0), Address("b", 0)
+    fences = [Fence(Epoch(1, a), place, 1) for place in (1, 2)]
+    requests: Any = create_autospec(LockRequests, instance=True)
+    requests.keeps_token.return_value = False
+    requests.table = tuple(
+        Request(member, 1, 1, "barrier x", "read", fence)
+        for member, fence in zip((a, b), fences, strict=True)
+    )
+
+    async def told() -> list[str]:
+        barriers = Barriers(requests)
+        waits = asyncio.ensure_future(barriers.wait("x", 2, None))
+        await asyncio.sleep(0)
+        _, _, hear = requests.want.call_args.args
+        hear(LockGranted(1, fences[1]._replace(epoch=Epoch(2, b))))
+        barriers.look()
+        waits.cancel()
+        await asyncio.gather(waits, return_exceptions=True)
+        return [call.args[0] for call in requests.want.call_args_list]
+
+    assert run(told()) == ["barrier x", "opened 1.2.1 x"]

@@ -25,7 +25,14 @@ _E = ("e", "epoch")
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return all branches of all actions."""
-    return (*_arriving(basis), *_departing(basis), *_wanting(), _making(), _joining(), _crashing())
+    return (
+        *_arriving(basis),
+        *_departing(basis),
+        *_wanting(basis),
+        _making(),
+        _joining(),
+        _crashing(),
+    )
 
 
 # ---------------------------------------------------------------------- Arrive
@@ -216,26 +223,31 @@ def _kept(s: World, n: Expr, good: Expr, table: Expr) -> Function:
     return kept
 
 
-def _wanting() -> tuple[Transition, ...]:
-    """n is told that it holds, having read all that is posted; or it gives a lock back."""
+def _wanting(basis: Basis) -> tuple[Transition, ...]:
+    """n is told once that it holds, having read all that is posted; or it gives a lock back."""
 
     def may(s: World, n: Expr, r: Expr) -> Expr:
         e = s.epoch(n)
         fresh = And(e >= 1, s.base(n) == e, s.last(n) == s.length(e))
-        return And(Not(s.reading(n)), fresh, s.owner(r) == n, s.holds(s.table(n), r))
+        holds = And(s.owner(r) == n, s.holds(s.table(n), r))
+        return And(Not(s.reading(n)), fresh, holds, Not(s.told(r)))
+
+    def told(s: World, n: Expr, r: Expr) -> Updates:
+        then, place, turn = fence(s, s.table(n), r)
+        epoch = s.epoch(n) if basis.epoch_when_told else then
+        return {
+            "held": put(s.held, n, r, True),
+            "told": put(s.told, r, True),
+            "told_in": put(s.told_in, r, epoch),
+            "told_place": put(s.told_place, r, place),
+            "told_turn": put(s.told_turn, r, turn),
+            "late": put(s.late, r, s.epoch(n) != s.newest()),
+            "earlier": lambda p, q: If(q == r, s.told(p), s.earlier(p, q)),
+        }
 
     r = ("r", "request")
     return (
-        Transition(
-            "Told",
-            "",
-            (_N, r),
-            may,
-            lambda s, n, r: {
-                "held": put(s.held, n, r, True),
-                "given": put(s.given, r, *fence(s, s.table(n), r), True),
-            },
-        ),
+        Transition("Told", "", (_N, r), may, told),
         Transition(
             "Drop",
             "",

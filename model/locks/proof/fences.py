@@ -1,11 +1,11 @@
-"""The part of LOCKS' invariant that is about fences: FenceUnique follows from it."""
+"""The part of LOCKS' invariant that is about fences: FenceUnique, FencesMonotone follow from it."""
 
 from __future__ import annotations
 
 from raincheck.model.proof.induction import Conjunct
-from raincheck.model.proof.logic import And, Expr, Implies, World
+from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
 
-from .words import fence, is_epoch, is_post
+from .words import conflict, fence, is_epoch, is_post, told_fence
 
 
 def _there(s: World, e: Expr, i: Expr) -> Expr:
@@ -33,11 +33,25 @@ def _one_fence(s: World, e: Expr, i: Expr, q: Expr, r: Expr) -> Expr:
     return Implies(And(_there(s, e, i), both), q == r)
 
 
-def _given(s: World, r: Expr, e: Expr, i: Expr, k: Expr) -> Expr:
+def _given(s: World, r: Expr) -> Expr:
+    e, i, k = told_fence(s, r)
     table = s.truth(e, i)
-    has = (a == b for a, b in zip(fence(s, table, r), (e, i, k), strict=True))
-    there = And(is_post(s, e, i), s.written(s.log(e, i)) == e, s.holds(table, r), *has)
-    return Implies(s.given(r, e, i, k), there)
+    has = And(s.of_place(table, r) == i, s.turn(table, r) == k)
+    return Implies(s.told(r), And(is_post(s, e, i), s.holds(table, r), has))
+
+
+def _holds_since(s: World, e: Expr, i: Expr, j: Expr, r: Expr) -> Expr:
+    table = s.truth(e, i)
+    since = And(s.of_place(table, r) <= j, j <= i)
+    return Implies(And(_there(s, e, i), s.holds(table, r), since), s.holds(s.truth(e, j), r))
+
+
+def grow(s: World, q: Expr, r: Expr) -> Expr:
+    """The fence of r is greater, if it was told after that of q, not late, and is in its way."""
+    (e, i, k), (f, j, m) = told_fence(s, q), told_fence(s, r)
+    asked = And(s.told(q), s.told(r), s.earlier(q, r), Not(s.late(r)))
+    greater = Or(f > e, And(f == e, Or(j > i, And(j == i, m > k))))
+    return Implies(And(asked, conflict(s, q, r)), greater)
 
 
 def fences() -> tuple[Conjunct, ...]:
@@ -67,10 +81,34 @@ def fences() -> tuple[Conjunct, ...]:
             lambda s, e, i, q, r: [(s.holds(s.truth(e, i), q), s.holds(s.truth(e, i), r))],
         ),
         Conjunct(
+            "HoldsSince",
+            "Whoever holds its name has held it behind each post since that of its fence.",
+            ("epoch", "place", "place", "request"),
+            _holds_since,
+            lambda s, e, i, j, r: [(s.holds(s.truth(e, i), r), s.truth(e, j))],
+            serves=("Grows",),
+        ),
+        Conjunct(
+            "Earlier",
+            "Both have been told of which one was told earlier.",
+            ("request", "request"),
+            lambda s, q, r: Implies(s.earlier(q, r), And(s.told(q), s.told(r))),
+            lambda s, q, r: [s.earlier(q, r)],
+            serves=("Grows",),
+        ),
+        Conjunct(
+            "Grows",
+            "A fence is greater than each that was told before it, unless it was told late.",
+            ("request", "request"),
+            grow,
+            lambda s, q, r: [s.earlier(q, r)],
+            serves=("FencesMonotone",),
+        ),
+        Conjunct(
             "Given",
-            "What was told has its fence in the true table behind that post.",
-            ("request", "epoch", "place", "place"),
+            "What was told has its place behind a post of the epoch in which it was told.",
+            ("request",),
             _given,
-            lambda s, r, e, i, k: [s.given(r, e, i, k)],
+            lambda s, r: [s.told(r)],
         ),
     )

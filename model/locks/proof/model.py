@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import combinations
 from typing import Any, Final
 
 from raincheck.model.locks.events import Arrive, Epoch, Post, Request, Table
 from raincheck.model.locks.handlers import Local, Rules, changed, passed, read, ticket
 from raincheck.model.locks.promises import key
-from raincheck.model.locks.state import State
+from raincheck.model.locks.state import Given, State
 from raincheck.model.locks.system import LocksSystem
 from raincheck.model.machine.composed import Move
 from raincheck.model.proof.concrete import Frame, Tables
@@ -80,16 +81,22 @@ def fence_of(table: Table | int, request: Request) -> tuple[int, int, int]:
     return next(map(key, fences), (0, 0, 0))
 
 
-def given_in(state: State) -> dict[tuple[Any, ...], bool]:
-    """Return what was ever told: requests, with their fences."""
+def tellings(state: State) -> dict[str, dict[tuple[Any, ...], Any]]:
+    """Return what was told, with its fence and in its order, and what of it late."""
+    told = {_request(each): each for those in state.given for each in sorted(those, key=_request)}
+    fences = {r: key(each.fence) for r, each in told.items()}
     return {
-        (
-            Request(each.member, each.session, each.request, each.name, each.mode),
-            *key(each.fence),
-        ): True
-        for told in state.given
-        for each in told
+        "told": {(r,): True for r in told},
+        "told_in": {(r,): epoch for r, (epoch, _, _) in fences.items()},
+        "told_place": {(r,): place for r, (_, place, _) in fences.items()},
+        "told_turn": {(r,): turn for r, (_, _, turn) in fences.items()},
+        "late": {(r,): True for r, each in told.items() if each.late},
+        "earlier": dict.fromkeys(combinations(told, 2), True),
     }
+
+
+def _request(each: Given) -> Request:
+    return Request(each.member, each.session, each.request, each.name, each.mode)
 
 
 def line_of(line: Request) -> Request:
@@ -110,9 +117,9 @@ def frame_of(system: LocksSystem, states: Iterable[State], subject: Theory) -> F
     lines |= {line for state in found for me in state.locals for line in me.table}
     requests = {line_of(each) for each in lines}
     requests |= {each for state in found for me in state.locals for each in held_by(me)}
-    given = {each for state in found for each in given_in(state)}
-    requests |= {request for request, *_ in given}
-    widest = max((max(fence[1:]) for _, *fence in given), default=0)
+    given = {each for state in found for told in state.given for each in told}
+    requests |= set(map(_request, given))
+    widest = max((max(each.fence[1:]) for each in given), default=0)
     longest = max(max(map(len, state.posts)) for state in found)
     last = max(max(state.last) for state in found)
     domain: dict[str, Sequence[Any]] = {
@@ -147,8 +154,9 @@ class Run(Following[State]):
         held = {(me.me, each) for me in state.locals for each in held_by(me)}
         if {at for at, holds_it in tables["held"].items() if holds_it} != held:
             return "held"
-        if {at for at, told in tables["given"].items() if told} != given_in(state).keys():
-            return "given"
+        for name, true in tellings(state).items():
+            if {at: value for at, value in tables[name].items() if value} != true:
+                return name
         for (name, values), wanted in shown(self.system, state).items():
             if getattr(world, name)(*values) != wanted:
                 return name
@@ -206,7 +214,7 @@ class Run(Following[State]):
 def shown(system: LocksSystem, state: State) -> dict[tuple[str, tuple[Any, ...]], Any]:
     """Return the values of the theory's symbols that the state shows."""
     found: dict[tuple[str, tuple[Any, ...]], Any] = {("newest", ()): state.newest}
-    found |= {("given", told): True for told in given_in(state)}
+    found |= {(name, at): value for name, of in tellings(state).items() for at, value in of.items()}
     for e, posts in enumerate(state.posts, 1):
         found["length", (e,)] = len(posts)
         for i, post in enumerate(posts, 1):

@@ -1,9 +1,9 @@
 """LOCKS' tables, proved for any number of members, names, posts and epochs.
 
 `theory()` is `spec/Locks.tla` in first-order logic, as it is implemented. Its actions have the
-spec's names. It has Faithful, OneCurrent, NobodyPasses and FenceUnique; OneCurrent and NobodyPasses
-by axioms that `tables.py` proves of tables. It differs from the spec in these points, each of which
-allows more.
+spec's names. It has Faithful, OneCurrent, NobodyPasses, FenceUnique and FencesMonotone; all but
+Faithful by axioms that `tables.py` proves of tables. It differs from the spec in these points, each
+of which allows more.
 
 - A table is a value, and a post makes another value of it. A post may want anything, and its member
   may lay its table down whether anybody has asked or not.
@@ -26,8 +26,9 @@ from raincheck.model.proof.logic import And, Expr, Function, If, Implies, Not, W
 from raincheck.model.proof.vocabulary import nothing
 
 from .actions import transitions
+from .fences import grow
 from .invariant import invariant
-from .words import RIGID, VOCABULARY, WITHOUT, Basis, fence
+from .words import RIGID, VOCABULARY, WITHOUT, Basis, conflict, fence, told_fence
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -140,11 +141,6 @@ def _same(s: World, t: Expr, u: Expr, r: Expr) -> Expr:
     return And(*(one == other for one, other in zip(fence(s, t, r), fence(s, u, r), strict=True)))
 
 
-def conflict(s: World, q: Expr, r: Expr) -> Expr:
-    """q and r are for one name, and one of them writes."""
-    return And(s.name(q) == s.name(r), Not(And(s.reads(q), s.reads(r))))
-
-
 def _one_current(s: World) -> Expr:
     def one(n: Expr, p: Expr, q: Expr, r: Expr) -> Expr:
         e = s.newest()
@@ -156,10 +152,15 @@ def _one_current(s: World) -> Expr:
 
 
 def _fence_unique(s: World) -> Expr:
-    def one(q: Expr, r: Expr, e: Expr, i: Expr, k: Expr) -> Expr:
-        return Implies(And(s.given(q, e, i, k), s.given(r, e, i, k)), q == r)
+    def one(q: Expr, r: Expr) -> Expr:
+        fences = zip(told_fence(s, q), told_fence(s, r), strict=True)
+        return Implies(And(s.told(q), s.told(r), *(a == b for a, b in fences)), q == r)
 
-    return s.forall(["request", "request", "epoch", "place", "place"], one)
+    return s.forall(["request", "request"], one)
+
+
+def _fences_monotone(s: World) -> Expr:
+    return s.forall(["request", "request"], lambda q, r: grow(s, q, r))
 
 
 PROPERTIES: Final = (
@@ -179,6 +180,11 @@ PROPERTIES: Final = (
         lambda s: s.forall(["process"], lambda n: s.in_order(s.table(n))),
     ),
     Property("FenceUnique", "No two requests have the same fence.", _fence_unique),
+    Property(
+        "FencesMonotone",
+        "A fence is greater than those told before, unless it is told late, or both are readers'.",
+        _fences_monotone,
+    ),
 )
 
 

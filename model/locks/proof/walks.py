@@ -110,8 +110,9 @@ def twins(subject: Theory, machines: Machines) -> Iterator[Seen]:
         promises = invariants(run.system.constants)
         asked = {each.name: promises[each.name] for each in subject.properties}
         held = [_held_twice(state) for state in run.states if any(me.held for me in state.locals)]
-        twice = [_told_twice(state) for state in run.states[::20] if state.given]
-        for state in (*damages(run.states[10::10], DAMAGED, 8), *held, *twice):
+        given = [state for state in run.states[::20] if state.given]
+        told = [changed(state) for state in given for changed in (_told_twice, _told_less)]
+        for state in (*damages(run.states[10::10], DAMAGED, 8), *held, *told):
             if _there(state) and (found := said(asked, state)):
                 frame, tables = shows(run.system, state, subject)
                 yield Seen(found, frame.world(tables))
@@ -130,6 +131,15 @@ def _told_twice(state: State) -> State:
     """Return the state in which another request was told the fence of one."""
     given = min(state.given[0])._replace(request=9)
     return state._replace(given=(*state.given, frozenset({given})))
+
+
+def _told_less(state: State) -> State:
+    """Return the state in which a writer is told a smaller fence after one."""
+    given = min(state.given[0])
+    less = given._replace(
+        request=9, mode="write", late=False, fence=given.fence._replace(place=given.fence.place - 1)
+    )
+    return state._replace(given=(*state.given, frozenset({less})))
 
 
 def _there(state: State) -> bool:

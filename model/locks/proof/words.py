@@ -65,7 +65,12 @@ GHOST: Final = symbols("""
     truth:        epoch place -> table
     asked:        epoch place process -> bool
     when:         epoch place process -> place
-    given:        request epoch place place -> bool       # with that fence, in AllGiven
+    told:         request -> bool                         # it is in AllGiven,
+    told_in:      request -> epoch                        # ... with this fence
+    told_place:   request -> place
+    told_turn:    request -> place
+    earlier:      request request -> bool                 # the first was told before the other
+    late:         request -> bool                         # it was told in an epoch not the newest
     reading:      process -> bool
 """)
 """The history. `maker` has made an epoch from the first `copied` posts of its `source`. Reading the
@@ -88,6 +93,7 @@ class Basis:
     all_ask: bool = True
     """K5: whoever has read further than the posts go lays no empty table down."""
     epoch_in_fence: bool = True
+    epoch_when_told: bool = True
 
 
 WITHOUT: Final[Mapping[str, str]] = {
@@ -98,6 +104,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "InOrder": "in_order",
     "AllAsk": "all_ask",
     "EpochInFence": "epoch_in_fence",
+    "EpochWhenTold": "epoch_when_told",
 }
 """The parts that a basis can do without; ReadsOn is no constant of the spec, the others are."""
 
@@ -141,6 +148,16 @@ def fence(s: World, table: Expr, r: Expr) -> tuple[Expr, Expr, Expr]:
     return s.of_epoch(table, r), s.of_place(table, r), s.turn(table, r)
 
 
+def told_fence(s: World, r: Expr) -> tuple[Expr, Expr, Expr]:
+    """The fence that r was told."""
+    return s.told_in(r), s.told_place(r), s.told_turn(r)
+
+
 def has_token(s: World, n: Expr, e: Expr) -> Expr:
     """n has the token of epoch e."""
     return And(e >= 1, s.at(e) == n, s.arrived(e), Not(s.lost(e)))
+
+
+def conflict(s: World, q: Expr, r: Expr) -> Expr:
+    """q and r are for one name, and one of them writes."""
+    return And(s.name(q) == s.name(r), Not(And(s.reads(q), s.reads(r))))
