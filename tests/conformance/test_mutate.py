@@ -13,6 +13,7 @@ from raincheck.conformance.bindings.sequencer.binding import BINDING
 from raincheck.conformance.cases.tables import Case, load_cases, spec_folder
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result, Ui
+from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.replay.damage import damaged_binding
 from raincheck.conformance.replay.killers import cases_for, try_mutant
 from raincheck.conformance.replay.mutants import (
@@ -27,6 +28,7 @@ from raincheck.conformance.verbs.mutate import (
     add_arguments,
     chosen,
     fits,
+    has_model,
     properties_broken,
     run,
     table,
@@ -110,6 +112,22 @@ def test_each_action_is_reached_and_one_that_is_not_is_a_finding() -> None:
     names += ["f19-repaired", "f19-sources", "f19-contents", "f16-safe-agreement"]
     more = [CASES[f"sequencer-{name}"] for name in names]
     assert actions_reached([*few, *more], "sequencer").verdict == "holds"
+
+
+MODELLED = sorted({case.protocol for case in CASES.values() if has_model(case.protocol)})
+
+
+@pytest.mark.parametrize("protocol", MODELLED)
+def test_every_property_that_holds_somewhere_has_a_mutant_that_breaks_it(protocol: str) -> None:
+    killed = [Result(mutant.name, mutant.protocol, HOLDS) for mutant in SPEC]
+
+    found = properties_broken(CASES.values(), SPEC, killed, protocol)
+
+    assert found.verdict == HOLDS, found.detail
+    first = next(mutant.breaks for mutant in SPEC if mutant.protocol == protocol)
+    others = [mutant for mutant in SPEC if mutant.breaks != first]
+    lacking = properties_broken(CASES.values(), others, killed, protocol)
+    assert f"no mutant breaks {first}" in lacking.detail
 
 
 # ---------------------------------------------------------------- mutants of the implementation
