@@ -364,16 +364,23 @@ def properties_broken(
 def actions_reached(catalog: Iterable[Case], protocol: str) -> Result:
     """Return whether each action is taken somewhere in the graphs of the small repaired cases.
 
-    What only the lack of an assumption lets happen is taken where the case lacks it.
+    What only the lack of an assumption lets happen is taken where the case lacks it. An action that
+    these do not take is looked for in the first states of the other cases, those with most rules
+    first: without a rule the protocol may have steps of its own.
     """
     reached: Counter[str] = Counter()
     cases = select(catalog, names=[protocol], tier=TIERS[1])
-    for case in cases:
-        asked = case.expected == CATALOG_HOLDS or bool(case.lacking)
-        if asked and (case.distinct or SMALL) <= SMALL:
-            model = machine_of(protocol, case.constants, case.name)
-            reached.update(explore(model, limit=SMALL, invariants={}).graph.action_counts())
+    asked = [case for case in cases if case.expected == CATALOG_HOLDS or case.lacking]
+    small = [case for case in asked if (case.distinct or SMALL) <= SMALL]
+    others = sorted(
+        (case for case in cases if case not in small), key=lambda case: len(case.unlike)
+    )
     actions = spec_actions(cases)
+    for case in (*small, *others):
+        if case not in small and all(reached[action] for action in actions):
+            break
+        model = machine_of(protocol, case.constants, case.name)
+        reached.update(explore(model, limit=SMALL, invariants={}).graph.action_counts())
     absent = [action for action in actions if not reached[action]]
     figures: dict[str, object] = {
         "actions": len(actions),
