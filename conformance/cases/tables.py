@@ -4,6 +4,7 @@ Law of this file: all tables are read, or none; no two cases have the same name.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -41,8 +42,27 @@ def spec_folder() -> Path:
 
 def load_cases(path: Path | None = None) -> tuple[Case, ...]:
     """Return the cases of the given table or folder of tables, else of all known protocols."""
+    if path is None:
+        return _known(tuple(each.cases for each in protocols().values()))
+    return _cases(tables_of(path))
+
+
+def load_assumptions(path: Path | None = None) -> tuple[Assumption, ...]:
+    """Return the assumptions that the tables list, as `load_cases` does the cases."""
+    if path is None:
+        return _known_assumptions(tuple(each.cases for each in protocols().values()))
+    return _assumptions(tables_of(path))
+
+
+@cache
+def _known(paths: tuple[Path, ...]) -> tuple[Case, ...]:
+    """Read the tables of the known protocols once: while a process lives they stay as they are."""
+    return _cases(paths)
+
+
+def _cases(paths: Iterable[Path]) -> tuple[Case, ...]:
     cases: dict[str, Case] = {}
-    for table in _tables(path):
+    for table in map(CaseTable, paths):
         for case in table.cases():
             if case.name in cases:
                 raise UsageError(f"{table.path}: there are two cases {case.name}: rename one.")
@@ -50,15 +70,13 @@ def load_cases(path: Path | None = None) -> tuple[Case, ...]:
     return tuple(cases.values())
 
 
-def load_assumptions(path: Path | None = None) -> tuple[Assumption, ...]:
-    """Return the assumptions that the tables list, as `load_cases` does the cases."""
-    return tuple(each for table in _tables(path) for each in table.assumptions())
+@cache
+def _known_assumptions(paths: tuple[Path, ...]) -> tuple[Assumption, ...]:
+    return _assumptions(paths)
 
 
-def _tables(path: Path | None) -> list[CaseTable]:
-    if path is None:
-        return [CaseTable(each.cases) for each in protocols().values()]
-    return [CaseTable(each) for each in tables_of(path)]
+def _assumptions(paths: Iterable[Path]) -> tuple[Assumption, ...]:
+    return tuple(each for path in paths for each in CaseTable(path).assumptions())
 
 
 def tables_of(path: Path) -> list[Path]:

@@ -52,6 +52,7 @@ def test_without_a_repair_a_step_fails(name: str) -> None:
     assert Search(subject).failure(conjunct, step) is not None
 
 
+@pytest.mark.slow  # the audit asks the same of the same theory
 def test_every_transition_can_happen() -> None:
     search = Search(WHOLE)
 

@@ -40,6 +40,7 @@ def test_every_promise_and_every_action_is_spoken_of():
     }
 
 
+@pytest.mark.slow  # the audit asks the same of the same theory
 def test_every_transition_can_happen_where_the_invariant_holds():
     search = Search(WHOLE)
 

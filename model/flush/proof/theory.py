@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -176,6 +177,7 @@ def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
     return True, values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return FLUSH over the given basis, by default with all assumptions and repairs."""
     return Theory(

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -224,6 +225,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return True, values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return FRAG over the given basis, by default with all rules and assumptions."""
     basis = basis or Basis()

@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -141,6 +142,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return And(s.number(s.first()) == 1, founders), values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return GMS over the given basis, by default with all assumptions and repairs."""
     return Theory(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -208,6 +209,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return s.founder(s.first()), values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return LOCKS over the given basis, by default with all rules."""
     rests = basis or Basis()

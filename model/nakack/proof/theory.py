@@ -20,6 +20,7 @@ The theory differs from the spec in these points, each of which allows as much o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Property, Theory
@@ -168,6 +169,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return True, values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return NAKACK over the given basis, by default with all assumptions and repairs."""
     return Theory(

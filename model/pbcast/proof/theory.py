@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -96,6 +97,7 @@ def _one_if(condition: Expr) -> Expr:
     return If(condition, 1, 0)
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return PBCAST over the given basis, by default with all repairs."""
     return Theory(

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -236,6 +237,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return s.forall(["session"], lambda x: s.born(x) > 0, lambda x: [s.born(x)]), values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return PRIMARY over the given basis, by default with all rules and assumptions."""
     rests = basis or Basis()

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -260,6 +261,7 @@ def initial(s: World, basis: Basis) -> tuple[Expr, Mapping[str, Function]]:
     return True, values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return Raincore over the given basis, by default with all assumptions and repairs."""
     rests = basis or Basis()

@@ -36,6 +36,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from raincheck.model.proof.induction import Conjunct, Theory
 from raincheck.model.proof.logic import And, Expr, Function, If, Implies, Not, Or, World
@@ -174,6 +175,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return s.founder(s.coordinator(1)), values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return SEQUENCER over the given basis, by default with all assumptions and repairs."""
     basis = basis or Basis()

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -199,6 +200,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     return True, values
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return state transfer over the given basis, by default with all repairs."""
     return Theory(

@@ -21,6 +21,7 @@ The theory differs from the spec in these points, each of which allows as much o
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct, Property, Theory
@@ -122,6 +123,7 @@ def initial(_s: World) -> tuple[Expr, Mapping[str, Function]]:
     }
 
 
+@cache  # a theory's transitions are compiled once, too, for all that follow runs with it
 def theory(basis: Basis | None = None) -> Theory:
     """Return UNICAST over the given basis, by default with all repairs."""
     basis = basis or Basis()
