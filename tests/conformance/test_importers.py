@@ -296,6 +296,16 @@ def test_what_is_no_line_of_the_format_goes_into_quarantine(tmp_path: Path, name
     assert found.verdict == INCONCLUSIVE
 
 
+def test_a_line_that_was_cut_off_is_no_other_message(tmp_path: Path) -> None:
+    text = "self A\nview [A|0] (1) [A]\ndeliver A 1\ndeliver A 17\n"
+    (tmp_path / "a.log").write_text(text[:-2])
+    found = judged(tmp_path, "jgroups")
+
+    assert [each.line for each in found.problems] == [4]
+    assert "does not end with a newline" in found.problems[0].reason
+    assert found["no_duplication"].verdict == INCONCLUSIVE
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_an_empty_file_goes_into_quarantine(tmp_path: Path, name: str) -> None:
     path = tmp_path / "empty.log"
