@@ -161,8 +161,17 @@ def _jsonl(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Jso
 
 
 def _csv(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Json]]:
-    with io.TextIOWrapper(opens(path), encoding="utf-8", errors="replace", newline="") as file:
-        rows = csv.DictReader(file)
+    with io.TextIOWrapper(
+        opens(path), encoding="utf-8", errors="surrogateescape", newline=""
+    ) as file:
+        last = ""
+
+        def noted(line: str) -> str:
+            nonlocal last
+            last = line
+            return line
+
+        rows = csv.DictReader(map(noted, file), strict=True)
         missing = {"member", "sender", "message", "position"} - set(rows.fieldnames or ())
         if missing:
             report(Problem(str(path), 1, f"missing columns: {', '.join(sorted(missing))}"))
@@ -171,11 +180,30 @@ def _csv(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Json]
             for row in rows:
                 try:
                     kept = {k: v for k, v in row.items() if k in COLUMNS and v not in ("", None)}
+                    _as_written(row, kept, last)
                     yield rows.line_num, msgspec.convert(kept, _Json, strict=False)
-                except msgspec.ValidationError as error:
+                except (msgspec.ValidationError, ValueError) as error:
                     report(Problem(str(path), rows.line_num, f"not a delivery record: {error}"))
         except csv.Error as error:
             report(Problem(str(path), rows.line_num + 1, f"not CSV: {error}"))
+
+
+def _as_written(row: Mapping[str | None, Any], kept: Mapping[str, str], line: str) -> None:
+    """Raise ValueError if the writer of a row of CSV may have meant other values."""
+    if not line.endswith(("\n", "\r")):
+        raise ValueError("the last line has no newline, so its last value may be cut off")
+    if None in row:
+        raise ValueError("it has more values than there are columns")
+    if not all(map(_is_utf8, kept.values())):
+        raise ValueError("it is not UTF-8")
+
+
+def _is_utf8(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _parquet(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:

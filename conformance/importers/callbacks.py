@@ -40,6 +40,7 @@ View: TypeAlias = Callable[[str, str], Installed]
 def read_callbacks(lines: Lines, view: View, word: str) -> Iterator[Found]:
     """Yield the rows of one member's file; `word` begins the lines with a view."""
     me, position, sent, views = "", 0, 0, 0
+    again = ""
 
     def row(line: int, event: str, **columns: Any) -> Read:
         return Read(line, {"member": me, "event": event, **columns})
@@ -47,13 +48,19 @@ def read_callbacks(lines: Lines, view: View, word: str) -> Iterator[Found]:
     for line, text in lines:
         kind, _, rest = text.partition(" ")
         words = rest.split()
-        if kind != word and (kind not in _ARGUMENTS or len(words) != _ARGUMENTS[kind]):
+        if again:
+            yield Refused(line, again)
+        elif kind != word and (kind not in _ARGUMENTS or len(words) != _ARGUMENTS[kind]):
             known = ", ".join((word, *_ARGUMENTS))
             yield Refused(line, f"not a line of a member's log: it begins with none of {known}")
         elif kind == "self":
-            if me not in ("", words[0]):
-                yield Refused(line, f"a second member, {words[0]}, in the log of {me}")
-            me = words[0]
+            if me:
+                # Its messages and views count anew, in a second life of the same name as well.
+                again = (
+                    f"it stands in the log of {me} behind a second line self: cut the file there"
+                )
+                yield Refused(line, again)
+            me = me or words[0]
         elif not me:
             yield Refused(line, "it stands before the line self, which names the member")
         elif kind == word:

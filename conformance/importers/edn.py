@@ -78,7 +78,10 @@ def _closed(opener: str, items: list[Any]) -> Any:
     if len(items) % 2:
         raise EdnError("a map has a key without a value")
     keys = (key if isinstance(key, str | int | float | None) else str(key) for key in items[::2])
-    return dict(zip(keys, items[1::2], strict=True))
+    found = dict(zip(keys, items[1::2], strict=True))
+    if len(found) < len(items) // 2:
+        raise EdnError("a map has a key twice")
+    return found
 
 
 def _atom(token: str) -> Any:

@@ -76,6 +76,8 @@ def _operation(text: str) -> _Operation | str | None:
     if kind not in _TYPES or not function or not process:
         return "not an operation: it needs type (invoke, ok, fail or info), f and process"
     number = found["process"]
+    if isinstance(number, bool) or (process.isdigit() and not isinstance(number, int)):
+        return f"a client's process is a whole number, not {number!r:.60}"
     if not isinstance(number, int):
         return None  # the nemesis
     final = found.get("final?", found.get("final"))

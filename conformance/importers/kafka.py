@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from .found import Found, Importer, Lines, Refused
-from .objects import NoObject, json_object, whole
+from .objects import NoObject, json_object, name_in, whole
 from .partitions import ADVICE, Consumers, stored, unsaid
 
 _CONSOLE: Final = re.compile(r"(?:\w+:\d+\t)?Partition:(\d{1,9})\tOffset:(\d{1,18})(?:\t|$)")
@@ -32,6 +32,7 @@ def read(lines: Lines, file: str) -> Iterator[Found]:
             continue
         try:
             record = json_object(text)
+            consumer, producer = name_in(record, "consumer"), name_in(record, "producer")
         except NoObject as error:
             yield Refused(line, f"neither JSON nor a line with Partition: and Offset: ({error})")
             continue
@@ -41,10 +42,10 @@ def read(lines: Lines, file: str) -> Iterator[Found]:
             yield Refused(line, f"not a record of Kafka: it needs {WANTED}")
             continue
         partition = f"{name}-{whole(number)}"
-        if "producer" in record:
+        if producer:
             yield stored(line, partition, place)
         else:
-            yield consumers.delivered(line, str(record.get("consumer") or file), partition, place)
+            yield consumers.delivered(line, consumer or file, partition, place)
 
 
 IMPORTER: Final = Importer(

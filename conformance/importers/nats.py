@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from .found import Found, Importer, Lines, Refused
-from .objects import NoObject, json_object, whole
+from .objects import NoObject, json_object, name_in, whole
 from .partitions import ADVICE, Consumers, stored, unsaid
 
 _ASIDE: Final = frozenset({"INFO", "PING", "PONG", "+OK"})
@@ -45,6 +45,7 @@ def read(lines: Lines, file: str) -> Iterator[Found]:
         else:
             try:
                 record = json_object(text)
+                client = name_in(record, "client") or file
             except NoObject as error:
                 yield Refused(line, f"neither a line MSG … nor JSON ({error})")
                 continue
@@ -53,7 +54,7 @@ def read(lines: Lines, file: str) -> Iterator[Found]:
                 if not record.get("duplicate"):
                     yield stored(line, record["stream"], number)
                 continue
-            reply, client = record.get("reply"), str(record.get("client") or file)
+            reply = record.get("reply")
         found = _delivery(reply)
         if found is None:
             yield Refused(line, "no delivery of JetStream: it needs the reply subject $JS.ACK.…")

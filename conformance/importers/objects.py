@@ -19,6 +19,16 @@ def json_object(text: str) -> dict[str, Any]:
         raise NoObject(f"not a JSON object: {error}") from error
 
 
+def name_in(record: dict[str, Any], key: str) -> str:
+    """Return the name there, "" if there is none or null; raise NoObject for what is no name."""
+    name = record.get(key)
+    if name is None:
+        return ""
+    if not isinstance(name, str) or not name:
+        raise NoObject(f"{key} is no name: {name!r:.60}")
+    return name
+
+
 def whole(value: object) -> int | None:
     """Return a whole number from 0, also one that is written as a text; None for anything else."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 18:

@@ -38,7 +38,7 @@ def _complaints(path: Path) -> Complaints:
 
 def _text(name: str, text: str) -> Callable[[Path], Complaints]:
     def ask(folder: Path) -> Complaints:
-        (folder / name).write_text(text)
+        (folder / name).write_bytes(text.encode(errors="surrogateescape"))
         return _complaints(folder / name)
 
     return ask
@@ -155,6 +155,15 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_csv: not a delivery record: …": _csv(
             "line 3: not a delivery record", f"{_CSV}a,a,2,second\n"
+        ),
+        "_as_written: the last line has no newline, so its last value may be cut off": _csv(
+            "line 3: not a delivery record: the last line has no newline", f"{_CSV}a,a,2,2"
+        ),
+        "_as_written: it has more values than there are columns": _csv(
+            "line 3: not a delivery record: it has more values than", f"{_CSV}a,a,2,2,3\n"
+        ),
+        "_as_written: it is not UTF-8": _csv(
+            "line 3: not a delivery record: it is not UTF-8", f"{_CSV}a,a,\udce9,2\n"
         ),
         "_csv: not CSV: …": _csv(
             "not CSV: field larger than field limit", f"{_CSV}a,a,{'x' * 140_000},2\n"

@@ -19,6 +19,7 @@ from raincheck.conformance.campaigns.traced import record_merges
 from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.damage.files import Files
 from raincheck.conformance.damage.raw import KINDS
+from raincheck.conformance.errors import UsageError
 from raincheck.conformance.field.merging.traced import TRACED
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.testing.growing import PIECES, grown, violated
@@ -446,6 +447,21 @@ def test_what_is_no_trace_is_refused_in_a_sentence(text: bytes, tmp_path: Path) 
 
     assert "does not begin with the header" in said[0]
     assert list((tmp_path / "got").iterdir()) == []
+
+
+def test_a_reader_takes_the_socket_of_one_that_was_killed_and_no_other(tmp_path: Path) -> None:
+    place = Place(path=str(tmp_path / "s"))
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(place.path)
+    receiver = Receiver([place], tmp_path / "got", print)
+    with pytest.raises(UsageError, match="already in use"):
+        Receiver([place], tmp_path / "other", print)
+    receiver.close()
+
+    (tmp_path / "s").write_text("not a socket")
+    with pytest.raises(UsageError, match="already in use"):
+        Receiver([place], tmp_path / "got", print)
+    assert (tmp_path / "s").read_text() == "not a socket"
 
 
 def test_nobody_can_listen_where_there_is_no_folder(capsys: Capture) -> None:

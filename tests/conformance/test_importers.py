@@ -296,6 +296,33 @@ def test_what_is_no_line_of_the_format_goes_into_quarantine(tmp_path: Path, name
     assert found.verdict == INCONCLUSIVE
 
 
+def test_a_column_that_is_null_says_nothing(tmp_path: Path) -> None:
+    row = '{"topic":"t","partition":0,"offset":%d,"consumer":"%s","producer":null}\n'
+    (tmp_path / "a.jsonl").write_text(row % (1, "c") + row % (1, "d") + row % (1, "d"))
+    found = judged(tmp_path, "kafka")
+
+    assert not found.problems
+    assert found["no_duplication"].verdict == VIOLATED
+
+
+def test_a_second_life_in_a_log_is_not_judged_as_the_first(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_text("self A\nview [A|0] (1) [A]\ndeliver A 1\n" * 2)
+    found = judged(tmp_path, "jgroups")
+
+    assert [each.line for each in found.problems] == [4, 5, 6]
+    assert found["no_duplication"].verdict == INCONCLUSIVE
+
+
+def test_a_line_that_was_cut_off_is_no_other_message(tmp_path: Path) -> None:
+    text = "self A\nview [A|0] (1) [A]\ndeliver A 1\ndeliver A 17\n"
+    (tmp_path / "a.log").write_text(text[:-2])
+    found = judged(tmp_path, "jgroups")
+
+    assert [each.line for each in found.problems] == [4]
+    assert "does not end with a newline" in found.problems[0].reason
+    assert found["no_duplication"].verdict == INCONCLUSIVE
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_an_empty_file_goes_into_quarantine(tmp_path: Path, name: str) -> None:
     path = tmp_path / "empty.log"
@@ -311,7 +338,13 @@ def test_an_empty_file_goes_into_quarantine(tmp_path: Path, name: str) -> None:
     [
         ("corosync", "deliver 1:1 1", "before the line self"),
         ("corosync", "self 1:1\ndeliver 1:1 1", "before the first line confchg"),
-        ("corosync", "self 1:1\nself 2:2", "a second member"),
+        ("corosync", "self 1:1\nself 2:2", "of 1:1 behind a second line self"),
+        ("jgroups", "self A\nself A", "of A behind a second line self"),
+        ("kafka", '{"topic":"t","partition":0,"offset":1,"consumer":0}', "consumer is no name: 0"),
+        ("nats", '{"reply":"$JS.ACK.S.C.1.2.1.0.0","client":["a"]}', "client is no name"),
+        ("jepsen", '{"process":"0","type":"ok","f":"read","value":[1]}', "not '0'"),
+        ("jepsen", '{"process":true,"type":"ok","f":"read","value":[1]}', "not True"),
+        ("jepsen", "{:process 0 :process 1 :type :ok :f :read :value [1]}", "a key twice"),
         ("corosync", "self 1:1\nconfchg members 1:1", "members, left and joined"),
         ("corosync", "self 1:1\nconfchg members 2:2 left joined", "neither among the members"),
         ("corosync", "self 1:1\nview [A|1] (1) [A]", "begins with none of"),

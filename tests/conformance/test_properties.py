@@ -489,6 +489,25 @@ def test_what_is_no_row_is_put_aside_and_nothing_holds(
     assert HOLDS not in {promise.verdict for promise in found.properties}
 
 
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [
+        (b"p,a,2,1", "no newline"),  # of p,a,2,12
+        (b"p,a,2,b,2\n", "more values"),  # of a message "2,b"
+        (b"p,a,\xe9,2\np,a,\xe8,3\n", "not UTF-8"),  # two messages
+        (b'p,a,"2,2\np,a,3,3\n', "not CSV"),  # whose rest would be one message
+    ],
+)
+def test_a_row_of_csv_that_may_be_another_one_is_put_aside(
+    tmp_path: Path, rest: bytes, reason: str
+) -> None:
+    (tmp_path / "log.csv").write_bytes(b"member,sender,message,position\np,a,1,1\n" + rest)
+    found = check_deliveries([tmp_path])
+
+    assert reason in found.problems[0].reason
+    assert {promise.verdict for promise in found.properties} == {INCONCLUSIVE}
+
+
 def test_an_unknown_property_is_a_usage_error() -> None:
     with pytest.raises(UsageError, match="choose from total_order"):
         judged(answer(log("p: a1")), [], ["speed"], False)

@@ -7,6 +7,7 @@ is said of the run can be repeated with the files.
 
 from __future__ import annotations
 
+import errno
 import os
 import selectors
 import socket
@@ -96,6 +97,8 @@ class Receiver:
         try:
             if place.host:
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            elif _left_behind(place):
+                Path(place.path).unlink()
             listener.bind(place.address)
             listener.listen(128)
         except OSError as error:
@@ -202,3 +205,12 @@ class Receiver:
         if connection.file is not None:
             connection.file.close()
             connection.file = None
+
+
+def _left_behind(place: Place) -> bool:
+    """Tell whether a reader that was killed has left its Unix socket there."""
+    if not Path(place.path).is_socket():
+        return False  # connecting to another kind of file is refused as well
+    with socket.socket(place.family, socket.SOCK_STREAM) as caller:
+        caller.setblocking(False)
+        return caller.connect_ex(place.address) == errno.ECONNREFUSED
