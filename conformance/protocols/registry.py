@@ -9,6 +9,7 @@ registered: an entry point of the group `raincheck.protocols` names a package th
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -34,8 +35,13 @@ _home: list[Path] = []
 
 def project() -> Path | None:
     """Return the nearest `raincheck.toml` at or above the working folder, if there is one."""
-    here = _home[-1] if _home else Path.cwd()
-    return next((each / FILE for each in (here, *here.parents) if (each / FILE).is_file()), None)
+    here = str(_home[-1] if _home else Path.cwd())
+    # As strings, because this is asked thousands of times.
+    while not os.path.isfile(found := os.path.join(here, FILE)):
+        here, below = os.path.dirname(here), here
+        if here == below:
+            return None
+    return Path(found)
 
 
 def at_home(folder: str) -> None:
