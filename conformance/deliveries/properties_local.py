@@ -205,10 +205,10 @@ def _duplicate(log: SortedLog) -> Witness | None:
     for member in log.members:
         seen: dict[Message, int] = {}
         for position, _, key in log.delivered[member]:
-            if key in seen:
+            # A record that is there twice, as in a copy of the log, is one delivery.
+            if seen.setdefault(key, position) != position:
                 found.append((position, member, key, seen[key]))
                 break
-            seen[key] = position
     if not found:
         return None
     position, member, key, before = min(found)

@@ -195,7 +195,7 @@ DUPLICATE = """
     select member, sender, message, before, position
     from (select member, sender, message, position,
                  min(position) over w as before,
-                 row_number() over w as time
+                 dense_rank() over w as time
           from d window w as (partition by member, sender, message order by position))
     where time = 2
     order by position, member, sender, message limit 1"""

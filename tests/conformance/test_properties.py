@@ -213,6 +213,14 @@ def test_a_second_delivery_is_named_with_both_positions() -> None:
     assert found.witness == {"members": ["p"], "messages": [["a", "1"]], "positions": [1, 3]}
 
 
+def test_a_log_and_its_copy_are_no_second_delivery() -> None:
+    rows = [*log("p: a1 b1", "q: a1 b1")]
+    found = verdicts([*rows, *rows])["no_duplication"]
+
+    assert (found.verdict, found.witness) == (INCONCLUSIVE, {})
+    assert "doubled in the log of p" in found.reason
+
+
 def test_creation_is_asked_for_only_with_a_send_log() -> None:
     rows = [*log("p: a1 a2"), Row("a", 1, 0, "a", "1", "send")]
     found = verdicts(rows)["no_creation"]

@@ -315,6 +315,25 @@ def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
 
 
 @spark
+@pytest.mark.parametrize(("line", "doubled"), [("p: a1 b1", False), ("p: a1 b1 a1", True)])
+def test_a_record_that_is_there_twice_is_no_second_delivery_on_either_engine(
+    session: "SparkSession", tmp_path: Path, line: str, doubled: bool
+) -> None:
+    from raincheck.conformance.spark import logs, properties, queries
+
+    rows = [*log(line), *log(line)]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
+    logs.load(session, [path]).createOrReplaceTempView("log")
+    session.sql(queries.VIEWS["d"]).createOrReplaceTempView("d")
+
+    found = properties._duplicate(properties._one(session, queries.DUPLICATE))
+
+    assert found == properties_local.answer(rows).witnesses.get("no_duplication")
+    assert (found is not None) == doubled
+
+
+@spark
 @pytest.mark.parametrize("listed", [True, False])
 def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
     session: "SparkSession", tmp_path: Path, listed: bool
