@@ -119,7 +119,7 @@ def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
 def tlc_archive(java: Java, jar: Path, environ: Mapping[str, str] = os.environ) -> Path | None:
     """An archive of the classes that TLC needs, from which it starts a fifth faster.
 
-    It is made on first use, which takes two seconds; None where that cannot be done.
+    It is made and tried on first use, which takes two seconds; None where that cannot be done.
     """
     stamp = f"{java.path} {java.version} {jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}"
     archive = _cache(environ) / f"tlc-{sha256(stamp.encode()).hexdigest()[:16]}.jsa"
@@ -136,7 +136,9 @@ def tlc_archive(java: Java, jar: Path, environ: Mapping[str, str] = os.environ) 
         _run([*tune, *here, f"-XX:DumpLoadedClassList={classes}", *path, *run, f"{name}/Warm.tla"])
         listed = [f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={draft}"]
         _run([*tune, "-Xshare:dump", *listed, *path])
-        if draft.is_file():
+        # One dump in some sixty makes an archive on which every Java ends.
+        reads = [*tune, f"-XX:SharedArchiveFile={draft}", "-Xshare:auto", "-Xlog:disable", *path]
+        if draft.is_file() and _TLC_SAYS in _run([*reads, "tlc2.TLC"]):
             archive.parent.mkdir(parents=True, exist_ok=True)
             half = archive.with_name(f".{archive.name}.{os.getpid()}")
             shutil.copyfile(draft, half)
@@ -166,10 +168,13 @@ Ends == <>(Len(log) = 2)
 """A specification that makes TLC load what a check needs."""
 
 
+_TLC_SAYS = "TLC2 Version "
+
+
 def tlc_version(java: Java, jar: Path) -> str:
     """Return the version that TLC reports when it runs: "2.15" (about a third of a second)."""
     said = _run([str(java.path), "-cp", str(jar), "tlc2.TLC"])
-    match = re.search(r"TLC2 Version (\S+)", said)
+    match = re.search(rf"{_TLC_SAYS}(\S+)", said)
     if match is None:
         raise UsageError(f"{jar} does not run as TLC on {java.path}: {_first_line(said)}")
     return match[1]

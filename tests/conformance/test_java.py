@@ -12,7 +12,14 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.tools.java import Java, find_java, spark_java_home, tlc_jar, tlc_version
+from raincheck.conformance.tools.java import (
+    Java,
+    find_java,
+    spark_java_home,
+    tlc_archive,
+    tlc_jar,
+    tlc_version,
+)
 
 NATIVE = "java.base jdk.incubator.vector"
 
@@ -171,6 +178,28 @@ def test_a_jar_that_does_not_run_as_tlc_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(UsageError, match="does not run as TLC"):
         tlc_version(java, tmp_path / "x.jar")
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_an_archive_on_which_java_ends_is_not_kept(tmp_path: Path, good: bool) -> None:
+    program = tmp_path / "java"
+    program.write_text(
+        "#!/bin/sh\n"
+        "for each do case $each in -XX:SharedArchiveFile=*) file=${each#*=};; esac; done\n"
+        'case "$*" in\n'
+        '    *-Xshare:dump*) : > "$file";;\n'
+        f"    *-Xshare:auto*) echo '{'TLC2 Version 2.15' if good else '# A fatal error'}';;\n"
+        "esac\n"
+    )
+    program.chmod(0o755)
+    jar = tmp_path / "x.jar"
+    jar.touch()
+    java = Java(program, "17.0.1", "PATH", tmp_path, frozenset())
+
+    archive = tlc_archive(java, jar, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
+
+    assert (archive is not None and archive.is_file()) == good
+    assert bool(list(tmp_path.glob("cache/**/*.jsa"))) == good
 
 
 @pytest.mark.java
