@@ -25,7 +25,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 SPARK = ("test_spark.py", "test_spark_places.py", "test_stream.py")
-"""Files whose tests share a session of Spark, which costs ten seconds to start."""
+"""Files whose tests share a JVM of Spark, which costs ten seconds to start."""
 
 
 @pytest.hookimpl(optionalhook=True)

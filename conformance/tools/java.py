@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from raincheck.conformance.errors import UsageError
 
@@ -123,8 +124,22 @@ def tlc_archive(java: Java, jar: Path, environ: Mapping[str, str] = os.environ) 
     """
     stamp = f"{java.path} {java.version} {jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}"
     archive = _cache(environ) / f"tlc-{sha256(stamp.encode()).hexdigest()[:16]}.jsa"
-    if archive.is_file():
-        return archive
+    if not archive.is_file():
+        with _ARCHIVING:
+            if not archive.is_file():
+                _archive(java, jar, archive)
+    return archive if archive.is_file() else None
+
+
+_ARCHIVING = Lock()
+"""Checks run side by side in threads, and one of them makes the archive for all."""
+
+
+def _archive(java: Java, jar: Path, archive: Path) -> None:
+    """Make the archive, unless another process has made it meanwhile.
+
+    None takes the place of another one, from which a Java may be starting.
+    """
     with suppress(OSError), tempfile.TemporaryDirectory(prefix="raincheck-jsa-") as name:
         folder = Path(name)
         for file, text in _WARM_UP.items():
@@ -136,15 +151,13 @@ def tlc_archive(java: Java, jar: Path, environ: Mapping[str, str] = os.environ) 
         _run([*tune, *here, f"-XX:DumpLoadedClassList={classes}", *path, *run, f"{name}/Warm.tla"])
         listed = [f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={draft}"]
         _run([*tune, "-Xshare:dump", *listed, *path])
-        # One dump in some sixty makes an archive on which every Java ends.
+        # One on which Java ends would stop every check.
         reads = [*tune, f"-XX:SharedArchiveFile={draft}", "-Xshare:auto", "-Xlog:disable", *path]
         if draft.is_file() and _TLC_SAYS in _run([*reads, "tlc2.TLC"]):
             archive.parent.mkdir(parents=True, exist_ok=True)
-            half = archive.with_name(f".{archive.name}.{os.getpid()}")
-            shutil.copyfile(draft, half)
-            os.replace(half, archive)
-            return archive
-    return None
+            with tempfile.TemporaryDirectory(dir=archive.parent) as beside:
+                whole = Path(shutil.copyfile(draft, Path(beside, archive.name)))
+                archive.hardlink_to(whole)
 
 
 _WARM_UP = {

@@ -157,9 +157,9 @@ def forget_a_change() -> Callable[[Path], tuple[str, int]]:
     return forget_a_change
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def session() -> Iterator["SparkSession"]:
-    """One small session for all tests of a process.
+    """One small session for all tests of a file, on the JVM that the process has.
 
     Queries are interpreted, since compiling each takes longer.
     """

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.tools.java import (
     Java,
+    _archive,
     find_java,
     spark_java_home,
     tlc_archive,
@@ -180,26 +182,47 @@ def test_a_jar_that_does_not_run_as_tlc_is_said(tmp_path: Path) -> None:
         tlc_version(java, tmp_path / "x.jar")
 
 
-@pytest.mark.parametrize("good", [True, False])
-def test_an_archive_on_which_java_ends_is_not_kept(tmp_path: Path, good: bool) -> None:
-    program = tmp_path / "java"
+def dumping(folder: Path, said: str) -> tuple[Java, Path]:
+    """A Java that writes an archive, notes it in `dumps`, and says this on one; and a jar."""
+    program = folder / "java"
     program.write_text(
         "#!/bin/sh\n"
         "for each do case $each in -XX:SharedArchiveFile=*) file=${each#*=};; esac; done\n"
         'case "$*" in\n'
-        '    *-Xshare:dump*) : > "$file";;\n'
-        f"    *-Xshare:auto*) echo '{'TLC2 Version 2.15' if good else '# A fatal error'}';;\n"
+        f'    *-Xshare:dump*) echo $$ > "$file"; echo $$ >> {folder}/dumps;;\n'
+        f"    *-Xshare:auto*) echo '{said}';;\n"
         "esac\n"
     )
     program.chmod(0o755)
-    jar = tmp_path / "x.jar"
+    jar = folder / "x.jar"
     jar.touch()
-    java = Java(program, "17.0.1", "PATH", tmp_path, frozenset())
+    return Java(program, "17.0.1", "PATH", folder, frozenset()), jar
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_an_archive_on_which_java_ends_is_not_kept(tmp_path: Path, good: bool) -> None:
+    java, jar = dumping(tmp_path, "TLC2 Version 2.15" if good else "# A fatal error")
 
     archive = tlc_archive(java, jar, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
 
     assert (archive is not None and archive.is_file()) == good
     assert bool(list(tmp_path.glob("cache/**/*.jsa"))) == good
+
+
+def test_checks_side_by_side_make_one_archive_and_none_is_replaced(tmp_path: Path) -> None:
+    java, jar = dumping(tmp_path, "TLC2 Version 2.15")
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with ThreadPoolExecutor(4) as pool:
+        made = {*pool.map(lambda _: tlc_archive(java, jar, cache), range(4))}
+
+    (archive,) = made
+    assert archive is not None
+    dumped = (tmp_path / "dumps").read_text()
+    assert archive.read_text() == dumped
+    _archive(java, jar, archive)  # as another process does, which began before there was one
+    assert (tmp_path / "dumps").read_text() != dumped
+    assert archive.read_text() == dumped
+    assert [each.name for each in archive.parent.iterdir()] == [archive.name]
 
 
 @pytest.mark.java
