@@ -151,7 +151,7 @@ def _archive(java: Java, jar: Path, archive: Path) -> None:
         _run([*tune, *here, f"-XX:DumpLoadedClassList={classes}", *path, *run, f"{name}/Warm.tla"])
         listed = [f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={draft}"]
         _run([*tune, "-Xshare:dump", *listed, *path])
-        # One on which Java ends would stop every check.
+        # An archive on which Java ends would stop every check.
         reads = [*tune, f"-XX:SharedArchiveFile={draft}", "-Xshare:auto", "-Xlog:disable", *path]
         if draft.is_file() and _TLC_SAYS in _run([*reads, "tlc2.TLC"]):
             archive.parent.mkdir(parents=True, exist_ok=True)
