@@ -246,9 +246,7 @@ def _flaw_rows(cases: Sequence[Case], checked: Mapping[str, Entry]) -> Iterable[
             flaws.setdefault((case.protocol, case.flaw), []).append(case)
     for (protocol, flaw), theirs in flaws.items():
         outcomes = [(case, agrees(checked[case.name])) for case in theirs]
-        yield FlawRow(
-            protocol,
-            flaw,
-            tuple(pair for pair in outcomes if pair[0].expected not in (HOLDS, NOT_FOUND)),
-            tuple(pair for pair in outcomes if pair[0].expected == HOLDS),
-        )
+        exhibited = [pair for pair in outcomes if pair[0].expected not in (HOLDS, NOT_FOUND)]
+        closed = [pair for pair in outcomes if pair[0].expected == HOLDS]
+        if exhibited:  # else nothing here says that what is closed had been open
+            yield FlawRow(protocol, flaw, tuple(exhibited), tuple(closed))
