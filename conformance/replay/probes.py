@@ -7,7 +7,8 @@ conjunct of a guard is counted, so that a conjunct that was never tried shows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from random import Random
@@ -20,6 +21,7 @@ from raincheck.model.machine.machine import Accepted, Refused
 
 FEW: Final = 6
 """The number of inputs of each action that are offered to a node in each of its local states."""
+CHANGES: Final = "refuses, but changes its state"
 
 
 class Probes:
@@ -88,8 +90,9 @@ class Probes:
         """Offer the inputs that must be refused when they are due; return what is wrong, or ""."""
         # The draw depends on the number of states so far: over all states every input has its turn.
         random = Random(len(self._probed))
-        for event in (*self._some(random), *self.binding.offered(self.rules, local), *arriving):
-            if not self.binding.assumes(self.rules, local, event):
+        binding, refused = self.binding, []
+        for event in (*self._some(random), *binding.offered(self.rules, local), *arriving):
+            if not binding.assumes(self.rules, local, event):
                 continue
             try:
                 answer = self.answer(local, event)
@@ -97,11 +100,22 @@ class Probes:
                 raised = f"{type(error).__name__}: {error}"
                 return f"is asked what the model cannot answer: {event!r}: {raised}"
             if isinstance(answer, Refused):
-                mistake = refuses(self.binding, core, local, event)
-                if mistake:
+                if mistake := _taken(binding, core, event):
                     false = "; ".join(conjunct.text for conjunct in answer.conjuncts)
                     return f"{mistake}: {event!r}: {false}"
-        return ""
+                refused.append(event)
+        # Reading the core's state costs as much as an offer: it is read once, after all of them.
+        return "" if not refused or _keeps(binding, core, local) else self._changing(core, refused)
+
+    def _changing(self, core: Core, refused: Sequence[Any]) -> str:
+        """Return which of the inputs changes the core's state, seen by offering them once more."""
+        with suppress(ShapeError):
+            for event in refused:
+                before = self.binding.core_local(core)
+                _taken(self.binding, core, event)
+                if self.binding.core_local(core) != before:
+                    return f"{CHANGES}: {event!r}"
+        return f"{CHANGES}, offered one of {', '.join(map(repr, refused))}"
 
     def _some(self, random: Random) -> Iterator[Any]:
         for events in self._lists.values():
@@ -119,14 +133,23 @@ class Probes:
 
 def refuses(binding: Binding, core: Core, local: Any, event: Any) -> str:
     """Return "" if the core refuses the input and keeps its state, else what it does instead."""
+    return _taken(binding, core, event) or ("" if _keeps(binding, core, local) else CHANGES)
+
+
+def _taken(binding: Binding, core: Core, event: Any) -> str:
+    """Return "" if the core refuses the input, else what it does instead."""
     try:
         core.handle(binding.core_event(event))
     except binding.refusal:
-        try:
-            same = binding.compared(binding.core_local(core)) == binding.compared(local)
-        except ShapeError:
-            same = False
-        return "" if same else "refuses, but changes its state"
+        return ""
     except Exception as error:  # noqa: BLE001 - whatever a damaged core raises is a finding
         return f"raises {type(error).__name__}: {error}"
     return "accepts what its guard forbids"
+
+
+def _keeps(binding: Binding, core: Core, local: Any) -> bool:
+    """Tell whether the core is in that state."""
+    try:
+        return bool(binding.compared(binding.core_local(core)) == binding.compared(local))
+    except ShapeError:
+        return False

@@ -210,7 +210,7 @@ FAULTS = [
     (forget_turn, r"turn\[[ab]\]: expected 2, is 1"),
     (say_nothing, "the outputs differ"),
     (take_again, "accepts what its guard forbids"),
-    (refuse_late, "refuses, but changes its state"),
+    (refuse_late, r"refuses, but changes its state: Pass\("),
     (raise_it, "raises KeyError: 'lost'"),
     (wrong_start, "begins otherwise"),
     (unknown_shape, "the state does not fit the model"),
