@@ -36,6 +36,9 @@ the behaviours of which the property says nothing, because the instance's bounds
 IMPOSSIBLE: Final = f"{MODULE}Impossible"
 """The property of no behaviour: where it holds, no fair behaviour exists at all."""
 
+ALL_EXCUSED: Final = f"{MODULE}AllExcused"
+"""The property of the behaviours of which some property of progress says nothing."""
+
 _NOTHING: Final[tuple[object, ...]] = (False, 0, frozenset())
 """The values of a constant that let nothing happen."""
 
@@ -53,6 +56,10 @@ class Watch:
     """The formulas that some fair behaviour must refute, in place of `IMPOSSIBLE`."""
     simulated: bool = False
     """Whether TLC makes random behaviours: what is set before their first step is then lost."""
+    safe: bool = False
+    """Whether the temporal properties ask for no progress: they speak of every behaviour's steps,
+    so that none of them is vacuous for want of a fair one.
+    """
 
     def text(self) -> str:
         """Return the module: the case's own, and an invariant for each exercise."""
@@ -68,20 +75,29 @@ class Watch:
                 f"    (TLCGet({number}) \\/ "
                 f'({name} => TLCSet({number}, TRUE) /\\ PrintT(<<"{_NOTE}", "{name}">>)))',
             ]
-        return "\n".join([*lines, f"{IMPOSSIBLE} == <>FALSE", "====", ""])
+        lines.append(f"{IMPOSSIBLE} == <>FALSE")
+        if len(self.excuses) > 1:
+            lines.append(f"{ALL_EXCUSED} == " + " \\/ ".join(self.excuses))
+        return "\n".join([*lines, "====", ""])
 
     def asking(self, asked: Configuration) -> Configuration:
         """Return the configuration with the exercises' invariants beside its own."""
         names = " ".join(_invariant(number) for number in range(1, len(self.exercises) + 1))
         return asked.instead(f"{asked.text}\nINVARIANTS {names}\n") if names else asked
 
-    def impossible(self, asked: Configuration) -> Iterator[Configuration]:
-        """Yield the configurations that ask whether a fair behaviour exists of which each property
-        of progress says something.
+    def impossible(self, asked: Configuration) -> Iterator[tuple[Configuration, ...]]:
+        """Yield groups of questions whether a fair behaviour exists of which each property of
+        progress says something: it does if TLC refutes all of a group.
+
+        One behaviour may be such for all properties, so it is looked for first.
         """
+        if self.safe or not asked.names("PROPERTY"):
+            return
         kept = asked.without_properties()
-        for name in self.excuses or (IMPOSSIBLE,):
-            yield asked.instead(f"{kept}PROPERTY {name}\n")
+        each = tuple(asked.instead(f"{kept}PROPERTY {name}\n") for name in self.excuses)
+        if len(each) > 1:
+            yield (asked.instead(f"{kept}PROPERTY {ALL_EXCUSED}\n"),)
+        yield each or (asked.instead(f"{kept}PROPERTY {IMPOSSIBLE}\n"),)
 
 
 def _invariant(number: int) -> str:
@@ -105,7 +121,24 @@ def watch_of(case: Case) -> Watch:
     names = tuple(name + SUFFIX for name in (*asked, *may_happen))
     excused = (name + EXCUSED for name in case.properties if name in case.temporal)
     excuses = tuple(name for name in excused if name in _named(case.module, EXCUSED))
-    return Watch(case.module.stem, names, excuses, case.simulate is not None)
+    temporal = [name for name in case.properties if name in case.temporal]
+    safe = bool(temporal) and all(_is_refinement(case.module, name) for name in temporal)
+    return Watch(case.module.stem, names, excuses, case.simulate is not None, safe)
+
+
+def _is_refinement(module: Path, name: str) -> bool:
+    """Tell whether a property is another module's Spec, if that has no fairness: `Init /\\
+    [][Next]_vars`.
+    """
+    codes = {path.stem: code_of(path.read_text(encoding="utf-8")) for path in files_of(module)}
+    for code in codes.values():
+        if said := re.search(rf"^{name} == (\w+)!(\w+)$", code, re.MULTILINE):
+            instance, spec = said.groups()
+            made = re.search(rf"^{instance} == INSTANCE (\w+)", code, re.MULTILINE)
+            other = codes.get(made[1], "") if made else ""
+            safe = rf"^{spec} == Init /\\ \[\]\[Next\]_\w+[ \t]*\n(?=\S|\s*\n)"
+            return re.search(safe, other, re.MULTILINE) is not None
+    return False
 
 
 def exercised_names(case: Case, result: TlcResult) -> list[str]:

@@ -165,12 +165,15 @@ def run_tlc(
     else:
         ask = replace(ask, watch=watch)
         result = ask(watch.asking(asked), graph)
-        if result.verdict == HOLDS and asked.names("PROPERTY"):
-            for each in watch.impossible(asked):
-                other = ask(each)
-                if other.verdict == ERROR:
-                    return other
-                result = replace(result, fair=result.fair and other.verdict == VIOLATED)
+        if result.verdict == HOLDS:
+            for group in watch.impossible(asked):
+                others = [ask(each) for each in group]
+                if failed := next((each for each in others if each.verdict == ERROR), None):
+                    return failed
+                fair = all(each.verdict == VIOLATED for each in others)
+                result = replace(result, fair=fair)
+                if fair:
+                    break
     return _distinguished(ask, asked, result) if len(result.candidates) > 1 else result
 
 

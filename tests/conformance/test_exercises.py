@@ -10,7 +10,13 @@ from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import HOLDS, Case, load_cases
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.cells import tlc_cell
-from raincheck.conformance.tlc.exercises import Watch, exercised_names, reached, unexercised
+from raincheck.conformance.tlc.exercises import (
+    Watch,
+    exercised_names,
+    reached,
+    unexercised,
+    watch_of,
+)
 from raincheck.conformance.tlc.tlc import TlcResult
 
 LAMP = """------------------------------- MODULE Lamp -------------------------------
@@ -34,6 +40,12 @@ BreaksExercise == broken
 GoesExcused == <>(switched > 0)
 Goes == Ends \\/ GoesExcused
 GoesExercise == switched < Most
+WholeExcused == <>broken
+Whole == Ends \\/ WholeExcused
+WholeExercise == switched < Most
+FailsExcused == <>(switched = Most)
+Fails == Ends \\/ FailsExcused
+FailsExercise == switched < Most
 Unasked == switched <= Most
 =============================================================================
 """
@@ -120,6 +132,38 @@ def test_a_case_that_says_less_than_it_seems_to_is_inconclusive(
 
     assert (code, result["verdict"]) == (2, "inconclusive")
     assert said in result["detail"]
+
+
+@pytest.mark.java
+def test_no_one_behaviour_need_refute_all_excuses(
+    lamp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = TABLE.replace("Most = 2", "Most = 5").replace("distinct = 3", "")
+    text = text.replace("Breaks = false", "Breaks = true")
+    asked = ("Whole", "Fails")
+    lamp.write_text(text.replace('"Ends"', ", ".join(f'"{name}"' for name in asked)))
+
+    code, result = check(lamp, capsys, "--sanity")
+
+    assert (code, result["verdict"]) == (0, "holds"), result["detail"]
+    watch = watch_of(case_of(lamp))
+    together, apart = watch.impossible(case_of(lamp).configuration())
+    assert (len(together), len(apart)) == (1, 2)
+
+
+def test_a_property_of_steps_alone_needs_no_fair_behaviour() -> None:
+    cases = {case.name: case for case in load_cases()}
+
+    def asks(name: str) -> list[tuple[str, ...]]:
+        found = watch_of(cases[name]).impossible(cases[name].configuration())
+        return [tuple(each.text.split()[-1] for each in group) for group in found]
+
+    assert "RefinesTotalOrder" in cases["total-join"].temporal
+    assert asks("total-join") == []
+    assert asks("sequencer-return-service") == []
+    assert asks("sequencer-crash") == [("RaincheckExercisesImpossible",)], "it asks Validity too"
+    assert asks("locks-crash") == [], "it asks for no temporal property"
+    assert asks("raincore-want-arrives") == [("MCDeliveredExcused",)]
 
 
 @pytest.mark.java
