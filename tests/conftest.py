@@ -20,8 +20,10 @@ settings.load_profile("raincheck")
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Have a worker more than there are cores, since some tests wait for real processes."""
-    return (os.cpu_count() or 1) + 1
+    """Have a worker more than there are cores, since some tests wait for real processes; CI, which
+    has other work for the cores, says how many it wants.
+    """
+    return int(os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS", (os.cpu_count() or 1) + 1))
 
 
 SPARK = ("test_spark.py", "test_spark_places.py", "test_stream.py")
