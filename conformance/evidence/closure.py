@@ -9,7 +9,7 @@ if they ask each assumption in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -59,8 +59,12 @@ class Closures:
     broken: Sequence[Broken] = ()
     """What results say of several protocols together."""
     _graph: nx.DiGraph[tuple[str, ...]] = field(init=False)
+    _parts: list[tuple[set[tuple[str, ...]], frozenset[tuple[str, str]]]] = field(init=False)
+    """What rests on itself, and the steps in it from one protocol to another."""
+    _circles: dict[frozenset[tuple[str, str]], list[tuple[str, ...]]] = field(default_factory=dict)
+    """The circles that these steps make; many properties pass through the same ones."""
     _is_broken: dict[tuple[str, ...], bool] = field(default_factory=dict)
-    """Of each circle that was met; many properties pass through the same ones."""
+    """Of each circle that was met."""
 
     def __post_init__(self) -> None:
         asked: dict[Name, list[Case]] = {}
@@ -84,6 +88,13 @@ class Closures:
                     graph.add_edge(here, ("assumption", *rest.split(".", 1)))
                 elif not rest and "." in word:
                     graph.add_edge(here, ("property", *word.split(".", 1)))
+        parts = list(nx.strongly_connected_components(graph))
+        inside = {node: number for number, part in enumerate(parts) for node in part}
+        steps: dict[int, set[tuple[str, str]]] = {}
+        for a, b in graph.edges:
+            if inside[a] == inside[b] and a[1] != b[1]:
+                steps.setdefault(inside[a], set()).add((a[1], b[1]))
+        self._parts = [(parts[number], frozenset(each)) for number, each in steps.items()]
 
     def of(self, protocol: str, name: str) -> Closure:
         """Return what the property rests on."""
@@ -100,14 +111,16 @@ class Closures:
             tuple(each for each in self.circles({start, *below}) if not self._breaks(each)),
         )
 
-    def circles(self, nodes: Iterable[tuple[str, ...]] | None = None) -> list[tuple[str, ...]]:
-        """Return each elementary circle of protocols among these nodes, or among all."""
-        graph = self._graph if nodes is None else self._graph.subgraph(nodes)
-        protocols: nx.DiGraph[str] = nx.DiGraph()
-        for part in nx.strongly_connected_components(graph):
-            within = graph.subgraph(part).edges
-            protocols.add_edges_from((a[1], b[1]) for a, b in within if a[1] != b[1])
-        return sorted({tuple(sorted(each)) for each in nx.simple_cycles(protocols)})
+    def circles(self, nodes: Collection[tuple[str, ...]] | None = None) -> list[tuple[str, ...]]:
+        """Return each elementary circle of protocols among these nodes, or among all. The nodes
+        have with each one all that it rests on.
+        """
+        within = [steps for part, steps in self._parts if nodes is None or part <= set(nodes)]
+        steps = frozenset[tuple[str, str]]().union(*within)
+        if steps not in self._circles:
+            cycles = nx.simple_cycles(nx.DiGraph(list(steps)))
+            self._circles[steps] = sorted({tuple(sorted(each)) for each in cycles})
+        return self._circles[steps]
 
     def within(self, circle: Sequence[str]) -> frozenset[str]:
         """Return what these protocols assume of each other in circles, by `property_name`."""

@@ -62,7 +62,12 @@ def _at(result: Result, path: Path, line: int) -> Result:
 
 def _shown(path: Path) -> str:
     """Return the path as an editor at the working folder would want it."""
-    whole, here = path.resolve(), Path.cwd().resolve()
+    return _from(path, Path.cwd())
+
+
+@cache
+def _from(path: Path, folder: Path) -> str:
+    whole, here = path.resolve(), folder.resolve()
     return whole.relative_to(here).as_posix() if whole.is_relative_to(here) else str(path)
 
 
@@ -111,6 +116,7 @@ def _lines(path: Path) -> tuple[str, ...]:
         return ()
 
 
+@cache
 def line_of(path: Path, pattern: str) -> int:
     """Return the number of the first line that has the pattern, or 0."""
     found = re.compile(pattern)
