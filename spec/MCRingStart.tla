@@ -11,6 +11,9 @@ CONSTANTS
     Closers,          \* the nodes that may be closed
     Leavers,          \* the nodes that may leave
     Losers,           \* the nodes whose files may be lost
+    Neighbours,       \* pairs of nodes, or {}: if there are any, all start in the order of names
+                      \* before anybody hears, hear their neighbours, and forget once; the
+                      \* first hears all, the last of them first
     MaxStops,         \* how often processes stop, all together
     MaxLost           \* how often memories are lost, all together
 
@@ -25,7 +28,7 @@ MayStop == stops < MaxStops
 
 MCCrash(n) ==
     /\ n \in Crashers /\ MayStop
-    /\ n \in Files \/ Sum(Node) < MaxLost
+    /\ n \in Files \/ (Sum(Node) < MaxLost /\ (Neighbours = {} \/ memory[n] = 0))
     /\ Crash(n)
 
 MCClose(n) == n \in Closers /\ MayStop /\ Close(n)
@@ -34,9 +37,23 @@ MCLeave(n) == n \in Leavers /\ MayStop /\ Leave(n)
 
 MCLose(n) == n \in Losers /\ Sum(Node) < MaxLost /\ Lose(n)
 
+Started(n) == up[n] \/ stops > 0
+
+MCStart(n) ==
+    /\ Neighbours = {} \/ \A p \in Node : Rank(p) < Rank(n) => Started(p)
+    /\ Start(n)
+
+MCHear(n, p) ==
+    /\ \/ Neighbours = {}
+       \/ /\ IF Rank(n) = 1
+             THEN \A q \in Node : Rank(p) < Rank(q) => q \in Names(heard[n])
+             ELSE {n, p} \in Neighbours
+          /\ \A q \in Node : Started(q)
+    /\ Hear(n, p)
+
 MCNext ==
-    \/ \E n \in Node : Start(n) \/ MCCrash(n) \/ MCClose(n) \/ MCLeave(n) \/ MCLose(n)
-    \/ \E n, p \in Node : Hear(n, p)
+    \/ \E n \in Node : MCStart(n) \/ MCCrash(n) \/ MCClose(n) \/ MCLeave(n) \/ MCLose(n)
+    \/ \E n, p \in Node : MCHear(n, p)
 
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
