@@ -12,8 +12,9 @@ CONSTANTS
     Leavers,          \* the nodes that may leave
     Losers,           \* the nodes whose files may be lost
     Neighbours,       \* pairs of nodes, or {}: if there are any, all start in the order of names
-                      \* before anybody hears, hear their neighbours, and forget once; the
-                      \* first hears all, the last of them first
+                      \* before anybody hears, hear their neighbours, or the first node alone if
+                      \* that is one of them, and forget once, in that order; the first hears
+                      \* all, the last of them first
     MaxStops,         \* how often processes stop, all together
     MaxLost           \* how often memories are lost, all together
 
@@ -24,11 +25,15 @@ Sum(nodes) ==
     IF nodes = {} THEN 0
     ELSE LET n == CHOOSE n \in nodes : TRUE IN memory[n] + Sum(nodes \ {n})
 
+MayForgetNow(n) ==
+    \/ Neighbours = {}
+    \/ memory[n] = 0 /\ \A p \in Crashers : Rank(p) < Rank(n) => memory[p] > 0
+
 MayStop == stops < MaxStops
 
 MCCrash(n) ==
     /\ n \in Crashers /\ MayStop
-    /\ n \in Files \/ (Sum(Node) < MaxLost /\ (Neighbours = {} \/ memory[n] = 0))
+    /\ n \in Files \/ (Sum(Node) < MaxLost /\ MayForgetNow(n))
     /\ Crash(n)
 
 MCClose(n) == n \in Closers /\ MayStop /\ Close(n)
@@ -47,7 +52,8 @@ MCHear(n, p) ==
     /\ \/ Neighbours = {}
        \/ /\ IF Rank(n) = 1
              THEN \A q \in Node : Rank(p) < Rank(q) => q \in Names(heard[n])
-             ELSE {n, p} \in Neighbours
+             ELSE /\ {n, p} \in Neighbours
+                  /\ Rank(p) = 1 \/ {n, Ranking[1]} \notin Neighbours
           /\ \A q \in Node : Started(q)
     /\ Hear(n, p)
 

@@ -91,6 +91,7 @@ class RingStartSystem(Composed[State, Local]):
             near = all(each in before for each in self.nodes if each > other)
         else:
             near = {name, other} in pairs
+            near = near and (other == self.nodes[0] or {name, self.nodes[0]} not in pairs)
         return not pairs or (near and all(self._started(state, each) for each in self.nodes))
 
     def _hear(self, state: State, name: str, other: str) -> Iterator[Move[State]]:
@@ -160,7 +161,7 @@ class RingStartSystem(Composed[State, Local]):
                 yield Move("Crash", (name,), kept)
             elif (
                 self._lost(state) < c.max_lost
-                and not (c.neighbours and me.me.incarnation)
+                and (not c.neighbours or name == self._forgets_next(state))
                 and self._may_forget(state, name)
             ):
                 yield Move("Crash", (name,), self._anew(down, i, "asking"))
@@ -192,6 +193,11 @@ class RingStartSystem(Composed[State, Local]):
             state = state._replace(gone=state.gone | {Done(me.ring, founder)})
         name, life = me.me
         return self._with(state, i, self._begun(name, life + 1, stage))
+
+    def _forgets_next(self, state: State) -> str | None:
+        """Return the first of those that crash and have not forgotten yet."""
+        names_ = sorted(self.constants.crashers)
+        return next((n for n in names_ if not self.local(state, n).me.incarnation), None)
 
     @staticmethod
     def _lost(state: State) -> int:
