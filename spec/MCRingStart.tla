@@ -26,14 +26,15 @@ Sum(nodes) ==
     ELSE LET n == CHOOSE n \in nodes : TRUE IN memory[n] + Sum(nodes \ {n})
 
 MayForgetNow(n) ==
-    \/ Neighbours = {}
-    \/ memory[n] = 0 /\ \A p \in Crashers : Rank(p) < Rank(n) => memory[p] > 0
+    IF Neighbours = {} THEN TRUE
+    ELSE /\ memory[n] = 0
+         /\ {p \in Crashers : Rank(p) < Rank(n)} \subseteq {p \in Node : memory[p] > 0}
 
 MayStop == stops < MaxStops
 
 MCCrash(n) ==
     /\ n \in Crashers /\ MayStop
-    /\ n \in Files \/ (Sum(Node) < MaxLost /\ MayForgetNow(n))
+    /\ IF n \in Files THEN TRUE ELSE Sum(Node) < MaxLost /\ MayForgetNow(n)
     /\ Crash(n)
 
 MCClose(n) == n \in Closers /\ MayStop /\ Close(n)
@@ -42,19 +43,20 @@ MCLeave(n) == n \in Leavers /\ MayStop /\ Leave(n)
 
 MCLose(n) == n \in Losers /\ Sum(Node) < MaxLost /\ Lose(n)
 
-Started(n) == up[n] \/ stops > 0
+\* What follows is written with sets and IF: of an alternative in an action TLC makes a step each.
+Started == IF stops > 0 THEN Node ELSE {n \in Node : up[n]}
 
 MCStart(n) ==
-    /\ Neighbours = {} \/ \A p \in Node : Rank(p) < Rank(n) => Started(p)
+    /\ IF Neighbours = {} THEN TRUE ELSE {p \in Node : Rank(p) < Rank(n)} \subseteq Started
     /\ Start(n)
 
+Near(n, p) ==
+    IF Rank(n) = 1 THEN {q \in Node : Rank(p) < Rank(q)} \subseteq Names(heard[n])
+    ELSE /\ {n, p} \in Neighbours
+         /\ IF Rank(p) = 1 THEN TRUE ELSE {n, Ranking[1]} \notin Neighbours
+
 MCHear(n, p) ==
-    /\ \/ Neighbours = {}
-       \/ /\ IF Rank(n) = 1
-             THEN \A q \in Node : Rank(p) < Rank(q) => q \in Names(heard[n])
-             ELSE /\ {n, p} \in Neighbours
-                  /\ Rank(p) = 1 \/ {n, Ranking[1]} \notin Neighbours
-          /\ \A q \in Node : Started(q)
+    /\ IF Neighbours = {} THEN TRUE ELSE Node \subseteq Started /\ Near(n, p)
     /\ Hear(n, p)
 
 MCNext ==
