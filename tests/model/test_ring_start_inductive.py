@@ -68,7 +68,8 @@ def test_without_what_safety_rests_on_a_step_fails(name: str) -> None:
 def test_without_a_conjunct_the_others_are_not_enough(dropped: str) -> None:
     left = tuple(each for each in WHOLE.invariant if each.name != dropped)
 
-    assert open_in(replace(WHOLE, invariant=left)) != set()
+    work = obligations(replace(WHOLE, invariant=left))
+    assert any(not attempt(each, 1, timeout=2_000).proved for each in work)
 
 
 def test_majorities_of_the_model_are_those_of_which_primarys_theorem_speaks() -> None:
