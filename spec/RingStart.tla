@@ -16,6 +16,9 @@
 (*       been in one of this name; the first of them proposes the          *)
 (*       founding. A missing file cannot be told from one that never was,  *)
 (*       so less is not enough (votequorum(5): wait_for_all; PRIMARY's P2). *)
+(*       Who has answered may have recorded a founding since. So all are   *)
+(*       asked twice: between the two answers of a process it had recorded *)
+(*       nothing, and so had nobody between the first and the second time. *)
 (*   S3  A majority is enough if an operator says to one of it, by         *)
 (*       found=True, that no other process goes on; that one proposes.     *)
 (*   S4  A founding is recorded before it is told. It is complete once a   *)
@@ -49,6 +52,7 @@ CONSTANTS
     \* Repairs, and what there is without them.
     FoundNeeds,        \* S2: what a founding needs: "all" members, a "majority", or "nothing": who
                        \* starts founds the ring of the list that it was given
+    AsksTwice,         \* S2: ... who answer twice; FALSE: what was heard may be out of date
     Records,           \* S4: a majority records it first; FALSE: it is complete when it is proposed
     RecordStands,      \* S4: one founding is recorded; FALSE: the last one that is told
     Lives,             \* S5: FALSE: a process without memory takes its old place
@@ -61,13 +65,14 @@ VARIABLES
     stage,             \* "asking", "left" (it asks, and has left), "attempting" or "member"
     ring,              \* the founding that it has recorded, or the ring that it is in
     heard,             \* the last answer of each other process, as long as it asks
+    once,              \* who would found the ring by the first answers; {}: not all have answered
 
     tried,             \* which founder has recorded which founding
     spoken,            \* which founder has spoken in which ring
     gone,              \* ... or may have, of those whose memory is lost
     stops              \* how often a process has stopped
 
-localVars == <<memory, stage, ring, heard>>
+localVars == <<memory, stage, ring, heard, once>>
 history   == <<tried, spoken, gone, stops>>
 vars      == <<up, localVars, history>>
 
@@ -91,7 +96,7 @@ Names(infos) == {i.from[1] : i \in infos}
 First(infos) == CHOOSE i \in infos : \A j \in infos : Rank(i.from[1]) <= Rank(j.from[1])
 
 -----------------------------------------------------------------------------
-(* What follows from the answers. m is what a process has in mind: stage, ring, heard. *)
+(* What follows from the answers. m is what a process has in mind: its variables. *)
 
 \* S1. Somebody is in the ring.
 Adopted(m) ==
@@ -109,20 +114,24 @@ Joined(me, m) ==
 
 NeverIn(i) == i.stage = "asking" \/ (i.stage = "left" /\ ~LeaverRemembers)
 
-\* S2, S3. The process may propose a founding: n is its name, word what the operator says to it.
-Founds(n, word, m) ==
+\* S2. The answers say that the process, whose name is n, may propose a founding.
+ByAnswers(n, m) ==
     LET there == Names(m.heard) \cup {n}
         never == /\ NeverIn([stage |-> m.stage])
                  /\ \A i \in m.heard : NeverIn(i)
     IN  /\ n \in Members
-        /\ \/ CASE FoundNeeds = "all"      -> never /\ there = Members
-                                                /\ \A p \in Members : Rank(n) <= Rank(p)
-                [] FoundNeeds = "majority" -> never /\ Majority(there)
-                                                /\ \A p \in there : Rank(n) <= Rank(p)
-                [] FoundNeeds = "nothing"  -> never
-           \/ /\ word
-              /\ Majority(there)
-              /\ \A i \in m.heard : i.stage \in {"asking", "left"}
+        /\ CASE FoundNeeds = "all"      -> never /\ there = Members
+                                             /\ \A p \in Members : Rank(n) <= Rank(p)
+             [] FoundNeeds = "majority" -> never /\ Majority(there)
+                                             /\ \A p \in there : Rank(n) <= Rank(p)
+             [] FoundNeeds = "nothing"  -> never
+
+\* S3. An operator does, by the word that n was given.
+ByWord(n, word, m) ==
+    /\ n \in Members
+    /\ word
+    /\ Majority(Names(m.heard) \cup {n})
+    /\ \A i \in m.heard : i.stage \in {"asking", "left"}
 
 \* Who founds it: those that have answered. Without S2 the list as it was given.
 Founders(me, m) ==
@@ -130,9 +139,11 @@ Founders(me, m) ==
     ELSE {i.from : i \in m.heard} \cup {me}
 
 Proposed(me, word, m) ==
-    IF m.stage \in {"asking", "left"} /\ Founds(me[1], word, m)
-    THEN [m EXCEPT !.stage = "attempting", !.ring = Founders(me, m)]
-    ELSE m
+    LET said  == ByWord(me[1], word, m)
+        again == AsksTwice /\ m.heard # {} /\ m.once # Founders(me, m)
+    IN  CASE m.stage \notin {"asking", "left"} \/ ~(said \/ ByAnswers(me[1], m)) -> m
+          [] again /\ ~said -> [m EXCEPT !.once = Founders(me, m), !.heard = {}]
+          [] OTHER -> [m EXCEPT !.stage = "attempting", !.ring = Founders(me, m)]
 
 \* S4. A majority has recorded it.
 Completed(n, m) ==
@@ -141,16 +152,18 @@ Completed(n, m) ==
         THEN [m EXCEPT !.stage = "member"]
         ELSE m
 
-\* Who is in the ring asks no more.
+\* Who is in the ring asks no more, and who has recorded a founding asks for no other.
 Settled(me, word, m) ==
     LET done == Completed(me[1], Proposed(me, word, Joined(me, Adopted(m))))
-    IN  IF done.stage = "member" THEN [done EXCEPT !.heard = {}] ELSE done
+    IN  [done EXCEPT !.heard = IF done.stage = "member" THEN {} ELSE @,
+                     !.once = IF done.stage \in {"asking", "left"} THEN @ ELSE {}]
 
 \* n comes to this, and has recorded what it says.
 Becomes(n, m) ==
     /\ stage' = [stage EXCEPT ![n] = m.stage]
     /\ ring' = [ring EXCEPT ![n] = m.ring]
     /\ heard' = [heard EXCEPT ![n] = m.heard]
+    /\ once' = [once EXCEPT ![n] = m.once]
     /\ LET founder == Address(n) \in m.ring
            is      == [ring |-> m.ring, as |-> Address(n)]
        IN  /\ tried' = IF founder /\ m.ring # ring[n] THEN tried \cup {is} ELSE tried
@@ -167,7 +180,7 @@ OperatorIsRight(n, before, after) ==
 
 \* n has these answers, and does what follows.
 Considers(n, answers) ==
-    LET before == [stage |-> stage[n], ring |-> ring[n], heard |-> answers]
+    LET before == [stage |-> stage[n], ring |-> ring[n], heard |-> answers, once |-> once[n]]
         after  == Settled(Address(n), Found(n), before)
     IN  OperatorIsRight(n, before, after) /\ Becomes(n, after)
 
@@ -214,6 +227,7 @@ Stop(n) ==
     /\ up[n]
     /\ up' = [up EXCEPT ![n] = FALSE]
     /\ heard' = [heard EXCEPT ![n] = {}]
+    /\ once' = [once EXCEPT ![n] = {}]
     /\ stops' = stops + 1
     /\ UNCHANGED <<tried, spoken>>
 
@@ -239,7 +253,7 @@ Lose(n) ==
     /\ ~up[n] /\ n \in Files
     /\ stage[n] # "asking"
     /\ Forget(n)
-    /\ UNCHANGED <<up, heard, tried, spoken, stops>>
+    /\ UNCHANGED <<up, heard, once, tried, spoken, stops>>
 
 -----------------------------------------------------------------------------
 Init ==
@@ -248,6 +262,7 @@ Init ==
     /\ stage = [n \in Node |-> "asking"]
     /\ ring = [n \in Node |-> {}]
     /\ heard = [n \in Node |-> {}]
+    /\ once = [n \in Node |-> {}]
     /\ tried = {}
     /\ spoken = {}
     /\ gone = {}
@@ -257,8 +272,8 @@ Next ==
     \/ \E n \in Node : Start(n) \/ Crash(n) \/ Close(n) \/ Leave(n) \/ Lose(n)
     \/ \E n, p \in Node : Hear(n, p)
 
-\* Who is down is started again, and whoever asks hears. Each answer is heard once, so nobody is
-\* passed over for ever.
+\* Who is down is started again, and whoever asks hears. Each answer is heard once or
+\* twice, so nobody is passed over for ever.
 Fairness == WF_vars(\E n \in Node : Start(n) \/ \E p \in Node : Hear(n, p))
 
 Spec == Init /\ [][Next]_vars /\ Fairness
@@ -293,6 +308,7 @@ TypeOK ==
         /\ (stage[n] \in {"asking", "left"}) <=> ring[n] = {}
         /\ stage[n] = "attempting" => Address(n) \in ring[n]
         /\ heard[n] # {} => up[n] /\ stage[n] # "member"
+        /\ once[n] # {} => up[n] /\ stage[n] \in {"asking", "left"} /\ Address(n) \in once[n]
         /\ \A i \in heard[n] : i.from[1] \in Members \ {n}
         /\ Cardinality(Names(heard[n])) = Cardinality(heard[n])
 

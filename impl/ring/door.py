@@ -45,9 +45,9 @@ class Door:
         """Make the ring's secret, unless there is one."""
         self.secret = self.secret or self._draw(SECRET)
 
-    def question(self, asked: Endpoint) -> int:
-        """Return what a HELLO to that endpoint has, and the answer to it."""
-        return _number(self._own, "question", asked)
+    def question(self, asked: Endpoint, time: int = 1) -> int:
+        """Return what a HELLO to that endpoint has, and the answer to it; another each time."""
+        return _number(self._own, f"question {time}", asked)
 
     def cookie(self, endpoint: Endpoint) -> int:
         """Return what only who receives at that endpoint can know."""

@@ -4,9 +4,10 @@ A driver for the core of `ring_start/core.py`, without sockets and clocks, befor
 `RingNode`; a member answers by it as long as it runs. What is to be written down (`changed`) is
 written before anything is sent (`poll_datagrams`).
 
-An answer counts if it brings back the question that its endpoint was asked; a member's, if it comes
-from where the list of members has it. Whoever has not got a question wrong is answered, strangers
-with no more bytes than they sent.
+An answer counts if it brings back the question that its endpoint was asked last; a member's, if it
+comes from where the list of members has it. All are asked another question when the core asks them
+again: an answer to the first one may be older than what others have said since. Whoever has not got
+a question wrong is answered, strangers with no more bytes than they sent.
 """
 
 from __future__ import annotations
@@ -74,6 +75,7 @@ class Starter:
         self._door = Door(None, seed)
         self._random = Random(f"{core.me}")
         self._due: float | None = None
+        self._time = 1  # the how manieth time all are asked
         self._silent: set[Endpoint] = set()
         self._other_lists: set[Endpoint] = set()
         self._outgoing: list[tuple[bytes, Endpoint]] = []
@@ -160,7 +162,7 @@ class Starter:
             self.counters["answered"] += 1
             self._outgoing.append((answer, source))
             return
-        if question != self._door.question(source):
+        if question != self._door.question(source, self._time):
             raise WireError("unasked", f"an answer of {info.sender}")
         name = info.sender.node
         if name == self.core.me.node:
@@ -188,11 +190,16 @@ class Starter:
         self._handle(Hear(info))
 
     def _handle(self, event: Start | Hear) -> None:
+        once = self.core.once
         try:
             told = self.core.handle(event)
         except NotEnabled as refusal_:
             self.counters[f"not_enabled: {refusal_.action}"] += 1
             return
+        if self.core.once not in (frozenset(), once):
+            self._time += 1
+            self._silent = set(self._asked())
+            self._ask_all()
         if told:
             self.changed = True
             if self.core.stage != "member":
@@ -218,7 +225,7 @@ class Starter:
 
     def _ask_all(self) -> None:
         for place in self._asked():
-            self._outgoing.append((self._frames.ask(self._door.question(place)), place))
+            self._outgoing.append((self._frames.ask(self._door.question(place, self._time)), place))
 
 
 def _wanted(core: RingStart, info: Info) -> str:

@@ -28,6 +28,7 @@ class Repairs:
     """The repairs, by the spec's constants. Only tests undo any of them."""
 
     found_needs: str = "all"
+    asks_twice: bool = True
     records: bool = True
     record_stands: bool = True
     lives: bool = True
@@ -53,6 +54,7 @@ class RingStart:
         self.stage: Stage = "asking"
         self.ring: Founders = frozenset()
         self.heard: frozenset[Info] = frozenset()
+        self.once: Founders = frozenset()
         self._handlers: dict[type[Any], Callable[[Any], list[Info]]] = {
             Start: self._start,
             Hear: self._hear,
@@ -109,6 +111,8 @@ class RingStart:
         self._complete()
         if self.stage == "member":
             self.heard = frozenset()
+        if self.stage not in _ASKS:
+            self.once = frozenset()
         return [] if self.info == before else [self.info]
 
     def _adopt(self) -> None:
@@ -126,26 +130,33 @@ class RingStart:
             self.stage, self.ring = "attempting", found.ring
 
     def _propose(self) -> None:
-        """Record a founding of one's own."""
-        if self.stage not in _ASKS or not self._founds():
+        """Record a founding of one's own; without an operator's word, once all have said twice
+        that they have recorded none.
+        """
+        if self.stage not in _ASKS or self.me.node not in self.members:
             return
+        there = {self.me.node, *(info.sender.node for info in self.heard)}
+        said = self._by_word(there)
+        if not (said or self._by_answers(there)):
+            return
+        ring = frozenset((self.address, *(info.sender for info in self.heard)))
         if self.repairs.found_needs == "nothing":
-            ring = [Address(name, 0) for name in self.members]
+            ring = frozenset(Address(name, 0) for name in self.members)
+        if self.repairs.asks_twice and self.heard and self.once != ring and not said:
+            self.once, self.heard = ring, frozenset()
         else:
-            ring = [self.address, *(info.sender for info in self.heard)]
-        self.stage, self.ring = "attempting", frozenset(ring)
+            self.stage, self.ring = "attempting", ring
 
-    def _founds(self) -> bool:
-        """Whether this process may propose a founding."""
+    def _by_word(self, there: Collection[str]) -> bool:
+        """Whether an operator says that this process may propose a founding."""
+        asks = all(info.stage in _ASKS for info in self.heard)
+        return self.found and self._majority(there) and asks
+
+    def _by_answers(self, there: Collection[str]) -> bool:
+        """Whether the answers say so."""
         name, needs = self.me.node, self.repairs.found_needs
-        there = {name, *(info.sender.node for info in self.heard)}
-        stages = [self.stage, *(info.stage for info in self.heard)]
         never = ("asking",) if self.repairs.leaver_remembers else _ASKS
-        if name not in self.members:
-            return False
-        if self.found and self._majority(there) and all(each in _ASKS for each in stages):
-            return True
-        if not all(each in never for each in stages):
+        if not all(each in never for each in (self.stage, *(info.stage for info in self.heard))):
             return False
         if needs == "all":
             return there == self.members and name == min(there)

@@ -26,6 +26,7 @@ class Rules:
     """The rules that are switched on, and the members; the names are the spec's constants."""
 
     found_needs: str = "all"
+    asks_twice: bool = True
     records: bool = True
     record_stands: bool = True
     lives: bool = True
@@ -42,6 +43,7 @@ class Local(NamedTuple):
     stage: str = "asking"
     ring: Founders = frozenset()
     heard: frozenset[Info] = frozenset()
+    once: Founders = frozenset()
 
 
 Answer: TypeAlias = Accepted[Local, Info] | Refused
@@ -91,33 +93,45 @@ def _joined(rules: Rules, me: Local) -> Local:
     return me if found is None or not free else me._replace(stage="attempting", ring=found.ring)
 
 
-def founds(rules: Rules, me: Local) -> bool:
-    """S2, S3: tell whether the process may propose a founding."""
+def by_answers(rules: Rules, me: Local) -> bool:
+    """S2: tell whether the answers say that the process may propose a founding."""
     name = me.me.node
     there = names(me.heard) | {name}
-    stages = [me.stage, *(info.stage for info in me.heard)]
     never = all(
-        stage == "asking" or (stage == "left" and not rules.leaver_remembers) for stage in stages
+        stage == "asking" or (stage == "left" and not rules.leaver_remembers)
+        for stage in (me.stage, *(info.stage for info in me.heard))
     )
-    if name not in rules.members:
+    if name not in rules.members or not never:
         return False
     if rules.found_needs == "all":
-        enough = never and there == rules.members and name == min(rules.members)
-    elif rules.found_needs == "majority":
-        enough = never and majority(rules, there) and name == min(there)
-    else:
-        enough = never
-    said = me.found and majority(rules, there)
-    return enough or (said and all(stage in ASKS for stage in stages))
+        return there == rules.members and name == min(rules.members)
+    return rules.found_needs == "nothing" or (majority(rules, there) and name == min(there))
+
+
+def by_word(rules: Rules, me: Local) -> bool:
+    """S3: tell whether an operator says so."""
+    name = me.me.node
+    return (
+        name in rules.members
+        and me.found
+        and majority(rules, names(me.heard) | {name})
+        and all(info.stage in ASKS for info in me.heard)
+    )
+
+
+def _founders(rules: Rules, me: Local) -> Founders:
+    if rules.found_needs == "nothing":
+        return frozenset(Address(name, 0) for name in rules.members)
+    return frozenset(info.sender for info in me.heard) | {address_of(rules, me)}
 
 
 def _proposed(rules: Rules, me: Local) -> Local:
-    if me.stage not in ASKS or not founds(rules, me):
+    said = by_word(rules, me)
+    if me.stage not in ASKS or not (said or by_answers(rules, me)):
         return me
-    if rules.found_needs == "nothing":
-        ring = frozenset(Address(name, 0) for name in rules.members)
-    else:
-        ring = frozenset(info.sender for info in me.heard) | {address_of(rules, me)}
+    ring = _founders(rules, me)
+    if rules.asks_twice and me.heard and me.once != ring and not said:
+        return me._replace(once=ring, heard=frozenset())
     return me._replace(stage="attempting", ring=ring)
 
 
@@ -131,7 +145,10 @@ def _completed(rules: Rules, me: Local) -> Local:
 def _settled(rules: Rules, me: Local) -> Local:
     """Return what the process comes to; who is in the ring asks no more."""
     me = _completed(rules, _proposed(rules, _joined(rules, _adopted(me))))
-    return me._replace(heard=frozenset()) if me.stage == "member" else me
+    if me.stage in ASKS:
+        return me
+    heard: frozenset[Info] = frozenset() if me.stage == "member" else me.heard
+    return me._replace(heard=heard, once=frozenset())
 
 
 def _considered(rules: Rules, me: Local, heard: frozenset[Info]) -> Answer:

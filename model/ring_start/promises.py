@@ -18,6 +18,7 @@ def well_formed(rules: Rules, me: Local) -> bool:
         and (me.stage in ASKS) == (not me.ring)
         and (me.stage != "attempting" or address_of(rules, me) in me.ring)
         and (not me.heard or me.stage != "member")
+        and (not me.once or (me.stage in ASKS and address_of(rules, me) in me.once))
         and heard <= rules.members - {me.me.node}
         and len(heard) == len(me.heard)
     )
@@ -26,7 +27,7 @@ def well_formed(rules: Rules, me: Local) -> bool:
 def type_ok(rules: Rules, state: State) -> bool:
     """Every variable has a value of its kind."""
     return all(well_formed(rules, me) for me in state.locals) and all(
-        up or not me.heard for up, me in zip(state.up, state.locals, strict=True)
+        up or not (me.heard or me.once) for up, me in zip(state.up, state.locals, strict=True)
     )
 
 

@@ -29,6 +29,7 @@ class Constants:
     closers: frozenset[str]
     leavers: frozenset[str]
     losers: frozenset[str]
+    neighbours: frozenset[frozenset[str]]
     max_stops: int
     max_lost: int
     majority_keeps: bool
@@ -73,6 +74,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "stage": per_node(me.stage for me in state.locals),
         "ring": per_node(_ring(me.ring) for me in state.locals),
         "heard": per_node(frozenset(map(_info, me.heard)) for me in state.locals),
+        "once": per_node(_ring(me.once) for me in state.locals),
         "tried": frozenset(map(_done, state.tried)),
         "spoken": frozenset(map(_done, state.spoken)),
         "gone": frozenset(map(_done, state.gone)),

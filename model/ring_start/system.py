@@ -68,7 +68,8 @@ class RingStartSystem(Composed[State, Local]):
             if state.up[i]:
                 yield from self._stopped(state, i, name)
             else:
-                yield from self._start(state, i, name)
+                if all(self._started(state, other) for other in self.nodes[:i]):
+                    yield from self._start(state, i, name)
                 yield from self._lose(state, i, name)
         for name in self.nodes:
             for other in self.nodes:
@@ -78,9 +79,24 @@ class RingStartSystem(Composed[State, Local]):
         begun = state._replace(up=with_(state.up, i, True))
         yield from self._right(begun, i, self.act(begun, name, Start(), (name,)))
 
+    def _started(self, state: State, name: str) -> bool:
+        """Whether the process was started, if that matters."""
+        return not self.constants.neighbours or state.up[self.index[name]] or state.stops > 0
+
+    def _near(self, state: State, name: str, other: str) -> bool:
+        """Whether one may hear the other: all do, unless there are neighbours."""
+        pairs = self.constants.neighbours
+        if name == self.nodes[0]:
+            before = names(self.local(state, name).heard)
+            near = all(each in before for each in self.nodes if each > other)
+        else:
+            near = {name, other} in pairs
+            near = near and (other == self.nodes[0] or {name, self.nodes[0]} not in pairs)
+        return not pairs or (near and all(self._started(state, each) for each in self.nodes))
+
     def _hear(self, state: State, name: str, other: str) -> Iterator[Move[State]]:
         i, j = self.index[name], self.index[other]
-        if state.up[i] and state.up[j]:
+        if state.up[i] and state.up[j] and self._near(state, name, other):
             event = Hear(info_of(self.rules, state.locals[j]))
             yield from self._right(state, i, self.act(state, name, event, (name, other)))
 
@@ -138,12 +154,16 @@ class RingStartSystem(Composed[State, Local]):
             return
         member, has_file = me.stage == "member", name in c.files
         down = state._replace(up=with_(state.up, i, False), stops=state.stops + 1)
-        kept = self._with(down, i, me._replace(heard=frozenset()))
+        kept = self._with(down, i, me._replace(heard=frozenset(), once=frozenset()))
         left = self._anew(down, i, "left")
         if name in c.crashers:
             if has_file:
                 yield Move("Crash", (name,), kept)
-            elif self._lost(state) < c.max_lost and self._may_forget(state, name):
+            elif (
+                self._lost(state) < c.max_lost
+                and (not c.neighbours or name == self._forgets_next(state))
+                and self._may_forget(state, name)
+            ):
                 yield Move("Crash", (name,), self._anew(down, i, "asking"))
         if name in c.closers and member and has_file:
             yield Move("Close", (name,), kept if c.keeps_place else left)
@@ -173,6 +193,11 @@ class RingStartSystem(Composed[State, Local]):
             state = state._replace(gone=state.gone | {Done(me.ring, founder)})
         name, life = me.me
         return self._with(state, i, self._begun(name, life + 1, stage))
+
+    def _forgets_next(self, state: State) -> str | None:
+        """Return the first of those that crash and have not forgotten yet."""
+        names_ = sorted(self.constants.crashers)
+        return next((n for n in names_ if not self.local(state, n).me.incarnation), None)
 
     @staticmethod
     def _lost(state: State) -> int:

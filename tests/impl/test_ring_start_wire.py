@@ -77,6 +77,21 @@ def test_an_answer_counts_only_from_where_it_was_asked(
     assert starter.core.stage == "member"
 
 
+def test_an_answer_to_the_first_question_is_none_to_the_second() -> None:
+    starter = started(RingStart(A, frozenset("ab")), b=AT_B)
+    first = question_to(starter, AT_B)
+    asking = Info(B, "asking", frozenset())
+    starter.receive([(FRAMES.tell(first, asking), AT_B)], 0.0)
+    assert (starter.core.stage, starter.core.once) == ("asking", {A, B})
+    assert starter.missing()["b at 10.0.0.2:7"] == "to answer"
+
+    again = question_to(starter, AT_B)  # it asks at once
+    starter.receive([(FRAMES.tell(first, asking), AT_B)], 0.0)  # this one was late
+    assert (starter.core.stage, starter.counters["start.unasked"]) == ("asking", 1)
+    starter.receive([(FRAMES.tell(again, asking), AT_B)], 0.0)
+    assert (starter.core.stage, starter.core.ring) == ("attempting", {A, B})
+
+
 def test_a_member_speaks_from_its_own_place_only() -> None:
     starter = started(RingStart(B, frozenset("abc")), a=AT_A, c=ELSEWHERE)
     asked = {to: data for data, to in starter.poll_datagrams()}

@@ -23,7 +23,16 @@ CASES = {case.name: case for case in load_cases() if case.protocol == "ring_star
 
 def after(me: Local, *infos: Info) -> Local:
     """The process once it has started and heard these."""
-    for event in (Start(), *map(Hear, infos)):
+    return handled(me, Start(), *map(Hear, infos))
+
+
+def heard(me: Local, *infos: Info) -> Local:
+    """The process once it has heard these, too."""
+    return handled(me, *map(Hear, infos))
+
+
+def handled(me: Local, *events: Start | Hear) -> Local:
+    for event in events:
         answer = HANDLERS[type(event).__name__](RULES, me, event)
         assert isinstance(answer, Accepted), answer
         me = answer.local
@@ -42,7 +51,21 @@ def test_the_first_member_proposes_once_all_have_answered() -> None:
     assert after(Local(A), asking(B)).stage == "asking"
     assert after(Local(B), asking(A), asking(C)).stage == "asking"
     me = after(Local(A), asking(B), asking(C))
-    assert (me.stage, me.ring) == ("attempting", ALL)
+    assert (me.stage, me.once, me.heard) == ("asking", ALL, frozenset())
+    me = heard(me, asking(B), asking(C))
+    assert (me.stage, me.ring, me.once) == ("attempting", ALL, frozenset())
+
+
+def test_whoever_answers_otherwise_the_second_time_is_asked_once_more() -> None:
+    me = after(Local(A), asking(B), asking(C), asking(B), asking(Address("c", 1)))
+    assert (me.stage, me.once) == ("asking", {A, B, Address("c", 1)})
+    assert heard(me, Info(B, "attempting", ALL)).once == frozenset()
+
+
+def test_a_lone_member_asks_nobody() -> None:
+    answer = HANDLERS["Start"](Rules(members=frozenset("a")), Local(A), Start())
+    assert isinstance(answer, Accepted)
+    assert (answer.local.stage, answer.local.ring) == ("member", {A})
 
 
 def test_a_founding_is_complete_when_a_majority_has_recorded_it() -> None:

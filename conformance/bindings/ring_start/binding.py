@@ -32,12 +32,13 @@ def make_core(rules: model.Rules, local: model.Local) -> RingStart:
     core.stage = next(each for each in get_args(Stage) if each == local.stage)
     core.ring = shaped(local.ring, frozenset[Address])
     core.heard = shaped(local.heard, frozenset[Info])
+    core.once = shaped(local.once, frozenset[Address])
     return core
 
 
 def begins(_rules: model.Rules, local: model.Local) -> bool:
     """Whether a process may begin so: it has what it has written down, and has heard nothing."""
-    return not local.heard
+    return not local.heard and not local.once
 
 
 BINDING = Binding(
@@ -51,6 +52,7 @@ BINDING = Binding(
     events=vars(start_events),
     switches={
         "found_needs": "nothing",
+        "asks_twice": False,
         "records": False,
         "record_stands": False,
         "lives": False,

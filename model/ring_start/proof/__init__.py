@@ -1,0 +1,1 @@
+"""RING_START proved for any number of members, processes that join, lives and foundings."""

@@ -1,0 +1,235 @@
+"""The actions of `spec/RingStart.tla`; each branch of an action is a transition."""
+
+from __future__ import annotations
+
+from raincheck.model.proof.induction import Transition
+from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, Updates, World, merged, put
+
+from .words import ASKING, ATTEMPTING, LEFT, MEMBER, Basis, asks, is_founder, lost
+
+_N = ("n", "process")
+_P = ("p", "process")
+_Q = ("q", "quorum")
+_F = ("f", "founding")
+
+
+def _asked(s: World, n: Expr, p: Expr) -> Expr:
+    """n asks, and p, another one of those that are asked, answers."""
+    return And(s.stage(n) != MEMBER, s.member(p), p != n)
+
+
+def _forgets_answers(s: World, n: Expr) -> Updates:
+    return {
+        "heard": lambda m, p: And(m != n, s.heard(m, p)),
+        "again": put(s.again, n, False),
+    }
+
+
+def _recorded(s: World, n: Expr, f: Expr) -> Updates:
+    """n has recorded the founding, or joins its ring."""
+    mine = is_founder(s, n, f)
+    return {
+        "ring": put(s.ring, n, f),
+        "tried": lambda g, p: Or(And(g == f, p == n, mine), s.tried(g, p)),
+    }
+
+
+def _speaks(s: World, n: Expr, f: Expr) -> Updates:
+    mine = is_founder(s, n, f)
+    return {
+        "stage": put(s.stage, n, MEMBER),
+        "spoken": lambda g, p: Or(And(g == f, p == n, mine), s.spoken(g, p)),
+    }
+
+
+def _anew(s: World, n: Expr, stage: int, basis: Basis) -> Updates:
+    """n is somebody else; what it has said as a founder is gone with it."""
+    founds = And(Or(s.stage(n) == ATTEMPTING, s.stage(n) == MEMBER), is_founder(s, n, s.ring(n)))
+    return merged(
+        _forgets_answers(s, n),
+        {
+            "memory": put(s.memory, n, s.memory(n) + (1 if basis.lives else 0)),
+            "stage": put(s.stage, n, stage),
+            "gone": lambda g, p: Or(And(g == s.ring(n), p == n, founds), s.gone(g, p)),
+        },
+    )
+
+
+def transitions(basis: Basis) -> tuple[Transition, ...]:
+    """Return all branches of all actions."""
+
+    def never(stage: Expr) -> Expr:
+        return stage == ASKING if basis.leaver_remembers else Or(stage == ASKING, stage == LEFT)
+
+    def told(s: World, n: Expr, p: Expr) -> Expr:
+        """What p has recorded is a founding that n records, too."""
+        return And(asks(s, n), s.stage(p) == ATTEMPTING, is_founder(s, n, s.ring(p)))
+
+    def hears(s: World, n: Expr, p: Expr) -> Updates:
+        return {
+            "heard": put(s.heard, n, p, True),
+            "heard_life": put(s.heard_life, n, p, s.memory(p)),
+            "heard_stage": put(s.heard_stage, n, p, s.stage(p)),
+            "heard_ring": put(s.heard_ring, n, p, s.ring(p)),
+        }
+
+    def all_never(s: World, n: Expr) -> Expr:
+        """All members have answered that they have never been in the ring."""
+        return s.forall(
+            ["process"],
+            lambda p: Implies(
+                And(s.member(p), p != n), And(s.heard(n, p), never(s.heard_stage(n, p)))
+            ),
+            lambda p: [s.member(p), s.heard(n, p), s.was_asking(p)],
+        )
+
+    def asks_again(s: World, n: Expr) -> Expr:
+        return And(n == s.first(), never(s.stage(n)), all_never(s, n))
+
+    def proposes(s: World, n: Expr, f: Expr) -> Expr:
+        as_before = s.forall(
+            ["process"],
+            lambda p: Implies(And(s.member(p), p != n), s.heard_life(n, p) == s.once_life(n, p)),
+            lambda p: [s.member(p), s.heard(n, p), s.was_asking(p)],
+        )
+        founders = s.forall(
+            ["process"],
+            lambda p: And(
+                s.founder(f, p) == s.member(p),
+                Implies(s.member(p), s.life(f, p) == If(p == n, s.memory(n), s.heard_life(n, p))),
+            ),
+            lambda p: [s.founder(f, p), s.life(f, p), s.member(p)],
+        )
+        twice = And(s.again(n), as_before) if basis.asks_twice else True
+        return And(n == s.first(), never(s.stage(n)), all_never(s, n), twice, founders)
+
+    def proposes_by_majority(s: World, n: Expr, f: Expr) -> Expr:
+        q = s.kept()  # some majority
+        return And(
+            *(s.member(n), never(s.stage(n))),
+            s.forall(
+                ["process"],
+                lambda p: Implies(
+                    And(s.voter(q, p), p != n), And(s.heard(n, p), never(s.heard_stage(n, p)))
+                ),
+                lambda p: [s.voter(q, p)],
+            ),
+            s.forall(
+                ["process"],
+                lambda p: And(
+                    s.founder(f, p) == Or(p == n, And(s.member(p), s.heard(n, p))),
+                    Implies(
+                        s.founder(f, p),
+                        s.life(f, p) == If(p == n, s.memory(n), s.heard_life(n, p)),
+                    ),
+                ),
+                lambda p: [s.founder(f, p), s.life(f, p)],
+            ),
+        )
+
+    def completes(s: World, n: Expr, q: Expr) -> Expr:
+        recorded = s.forall(
+            ["process"],
+            lambda p: Implies(
+                And(s.voter(q, p), p != n),
+                And(
+                    *(s.heard(n, p), s.heard_stage(n, p) == ATTEMPTING),
+                    s.heard_ring(n, p) == s.ring(n),
+                ),
+            ),
+            lambda p: [s.voter(q, p)],
+        )
+        return And(s.stage(n) == ATTEMPTING, recorded if basis.records else True)
+
+    def may_forget(s: World, n: Expr, q: Expr) -> Expr:
+        if not basis.majority_keeps:
+            return True
+        return s.forall(
+            ["process"],
+            lambda p: Implies(s.voter(q, p), And(p != n, Not(lost(s, p)))),
+            lambda p: [s.voter(q, p)],
+        )
+
+    return (
+        Transition(
+            "Hear",
+            "a member of the ring",
+            (_N, _P),
+            lambda s, n, p: And(_asked(s, n, p), s.stage(p) == MEMBER),
+            lambda s, n, p: merged(
+                _forgets_answers(s, n), _recorded(s, n, s.ring(p)), _speaks(s, n, s.ring(p))
+            ),
+        ),
+        Transition(
+            "Hear",
+            "a founding of its own",
+            (_N, _P),
+            lambda s, n, p: And(_asked(s, n, p), told(s, n, p)),
+            lambda s, n, p: merged(
+                hears(s, n, p),
+                _recorded(s, n, s.ring(p)),
+                {"stage": put(s.stage, n, ATTEMPTING), "again": put(s.again, n, False)},
+            ),
+        ),
+        Transition(
+            "Hear",
+            "neither",
+            (_N, _P),
+            lambda s, n, p: And(_asked(s, n, p), s.stage(p) != MEMBER, Not(told(s, n, p))),
+            hears,
+        ),
+        Transition(
+            "Hear",
+            "all have answered once",
+            (_N,),
+            asks_again,
+            lambda s, n: {
+                "again": put(s.again, n, True),
+                "heard": lambda m, p: And(m != n, s.heard(m, p)),
+                "once_life": lambda m, p: If(m == n, s.heard_life(n, p), s.once_life(m, p)),
+                "was_life": s.memory,
+                "was_asking": lambda p: s.stage(p) == ASKING,
+            },
+        ),
+        Transition(
+            "Hear",
+            "proposes",
+            (_N, _F),
+            proposes if basis.found_needs else proposes_by_majority,
+            lambda s, n, f: merged(
+                _recorded(s, n, f),
+                {
+                    "stage": put(s.stage, n, ATTEMPTING),
+                    "again": put(s.again, n, False),
+                    "proposed": put(s.proposed, f, True),
+                    "latest": lambda: f,
+                },
+            ),
+        ),
+        Transition(
+            "Hear",
+            "completes",
+            (_N, _Q),
+            completes,
+            lambda s, n, q: merged(
+                _forgets_answers(s, n),
+                _speaks(s, n, s.ring(n)),
+                {"done": put(s.done, s.ring(n), True), "by": put(s.by, s.ring(n), q)},
+            ),
+        ),
+        Transition("Crash", "", (_N,), lambda _s, _n: True, _forgets_answers),
+        Transition(
+            "Leave",
+            "",
+            (_N,),
+            lambda s, n: s.stage(n) == MEMBER,
+            lambda s, n: _anew(s, n, LEFT, basis),
+        ),
+        Transition(
+            "Lose",
+            "",
+            (_N, _Q),
+            may_forget,
+            lambda s, n, q: merged(_anew(s, n, ASKING, basis), {"kept": lambda: q}),
+        ),
+    )
