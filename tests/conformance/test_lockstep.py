@@ -43,6 +43,7 @@ def walked(group: str = "synchronous", runs: int = 60, **given: Any) -> Walked:
     return lockstep(BINDING, fresh, seed=given.pop("seed", SEED), runs=runs, **given)
 
 
+@pytest.mark.slow  # `raincheck generate` makes 100 such runs in the audit of the same CI
 @pytest.mark.parametrize("group", WORLDS)
 def test_model_and_cores_stay_the_same(group: str) -> None:
     found = walked(group, runs=24)

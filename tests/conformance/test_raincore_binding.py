@@ -181,6 +181,7 @@ def test_hypothesis_finds_no_way_to_part_them() -> None:
     assert actions <= set(made), f"never: {actions - set(made)}"
 
 
+@pytest.mark.slow
 def test_hypothesis_finds_a_holder_that_does_not_veto() -> None:
     with pytest.raises(Problem, match="differ"):
         stateful(without(BINDING, {"holder_vetoes": False}), examples=2_000)

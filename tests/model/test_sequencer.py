@@ -104,6 +104,7 @@ def test_what_the_catalog_expects_to_fail_fails_and_its_repair_does_not(name: st
 
 
 @pytest.mark.java
+@pytest.mark.slow  # `raincheck mirror` compares each violation's depth in the audit of the same CI
 @pytest.mark.parametrize("name", ["sequencer-f17-seed", "sequencer-f16-uniform-agreement"])
 def test_tlc_finds_the_violation_at_the_same_depth(name: str) -> None:
     case = CASES[name]
