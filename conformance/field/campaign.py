@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
-from raincheck.conformance.evidence.owed import Owes
+from raincheck.conformance.evidence.owed import UNKNOWN, Owes
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.report.pages import mark_of
 from raincheck.conformance.ui import Steps
@@ -73,9 +73,9 @@ class Campaign(ABC, Generic[AnyJudged]):
     def asked(self) -> object:
         """Return the settings of all runs, for `settings.json`."""
 
-    @abstractmethod
     def owed(self) -> Owes:
-        """Return the results that the runs owe, if they are a number of runs."""
+        """Return the results that the runs owe, as far as they are known before."""
+        return UNKNOWN
 
     @property
     def again(self) -> str:

@@ -154,10 +154,12 @@ def _gather(
         ended = auditsteps.interrupted(chosen, args.out, found)
         ui.say(f"{len(ended)} of {len(chosen)} steps had ended before the interruption.")
         evidence = Evidence("audit", args.out)
+        reuse = args.reuse or auditsteps.reused(args.out)
+        evidence.write_text(IDENTITY, auditsteps.identity_text(found, reuse=reuse))
     else:
         evidence = Evidence("audit", args.out)  # what is interrupted from now on has begun
         found = _identity()
-        evidence.write_json(IDENTITY, found)
+        evidence.write_text(IDENTITY, auditsteps.identity_text(found, reuse=args.reuse))
         evidence.write_text(PLAN, auditsteps.plan_text(chosen))
         shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
     steps = auditsteps.run_all(chosen, args.out, ui, reuse=args.reuse, ended=ended)
@@ -181,7 +183,7 @@ def _with_summary(
     said = {
         "tier": args.tier,
         "seed": args.seed,
-        "reused": bool(args.reuse),
+        "reused": args.reuse or any(map(auditsteps.reused, args.source or [args.out])),
         "resumed": bool(args.resume),
         "written_again_from": " ".join(map(str, args.source or ())),
         "against": str(args.against or ""),

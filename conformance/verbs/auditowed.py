@@ -19,6 +19,7 @@ from typing import Any, Final
 from raincheck.conformance.cases.tables import HOLDS
 from raincheck.conformance.evidence.basis import Entry, Step
 from raincheck.conformance.evidence.cells import ENGINES
+from raincheck.conformance.evidence.folder import INCOMPLETE
 from raincheck.conformance.evidence.identity import some
 from raincheck.conformance.evidence.owed import Owes, fault_in
 from raincheck.conformance.evidence.plans import Plan
@@ -39,6 +40,8 @@ def words_of(plan: Plan, out: Path) -> list[str]:
 
 def unsound(plan: Plan, out: Path, summary: Mapping[str, Any], verdict: str) -> str:
     """Return why the summary in the step's folder is not what the step must have left, or ""."""
+    if (out / plan.name / INCOMPLETE).exists():
+        return "another run of it was begun in its folder and has not ended"
     found = altered(out / plan.name, summary)
     if not found and verdict != VIOLATED:  # a failure may name the command that shows it alone
         found = _of_other_words(plan, out, str(summary["reproduce"]))

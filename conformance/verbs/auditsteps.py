@@ -30,6 +30,7 @@ from .auditowed import unsound, words_of
 CACHE: Final = "cache"
 """The audit's own store, while it runs."""
 IDENTITY: Final = "identity.json"
+REUSED: Final = "reused"
 PLAN: Final = "plan.json"
 """The words of each step, by which a resumed audit knows that it is the same one."""
 SIDE_BY_SIDE: Final = 2
@@ -162,6 +163,21 @@ def made_from(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
             f"The evidence of {folder} is of other sources ({some(other)}): audit again."
         )
     return made
+
+
+def identity_text(identity: Mapping[str, Any], *, reuse: bool) -> str:
+    """Return what an audit writes of the sources and tools that it speaks of, and of whether it may
+    reuse evidence.
+    """
+    return json.dumps({**identity, REUSED: reuse}, indent=2) + "\n"
+
+
+def reused(folder: Path) -> bool:
+    """Tell whether the audit in the folder could reuse evidence that it had not made."""
+    try:
+        return bool(json_in(folder / IDENTITY)[REUSED])
+    except (OSError, ValueError, *_OTHER_FORM):
+        return False  # there is no such audit
 
 
 def earlier(chosen: Sequence[Plan], source: Path, sources: dict[str, str]) -> tuple[Step, ...]:

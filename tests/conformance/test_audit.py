@@ -228,6 +228,7 @@ def test_an_earlier_audit_gives_its_page_again(tmp_path: Path, good: Path) -> No
     again = audit.run(arguments(tmp_path / "b", source=[good]), QUIET)
 
     assert again.verdict == HOLDS
+    assert not again.head["reused"]
     (tmp_path / "empty").mkdir()
     nothing = audit.run(arguments(tmp_path / "c", source=[tmp_path / "empty"]), QUIET)
     assert nothing.verdict == INCONCLUSIVE
@@ -799,6 +800,8 @@ def test_reused_evidence_is_said_at_the_top(tmp_path: Path) -> None:
     assert any(line.startswith("REUSED") for line in outcome.headline)
     page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
     assert "--reuse" in page[: page.index("What is not proved")]
+    again = audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
+    assert again.head["reused"]
 
 
 def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from raincheck.conformance.evidence.owed import Owed
 from raincheck.conformance.evidence.plans import Plan, plans
 from raincheck.conformance.evidence.seal import seal_of
 from raincheck.conformance.outcome import INCONCLUSIVE, Outcome
-from raincheck.conformance.verbs import auditowed, auditsteps
+from raincheck.conformance.verbs import auditowed, auditsteps, run
 
 Json = dict[str, Any]
 QUICK = {plan.name: plan for plan in plans("quick", 7, 1)}
@@ -143,6 +144,19 @@ def test_a_run_may_say_more_of_what_it_promises_but_nothing_else(tmp_path: Path)
     assert "it has results that nobody asked for: Uniformity" in problem_of(plan, tmp_path)
 
 
+def test_of_somebody_elses_processes_nothing_is_owed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = SimpleNamespace(module=lambda _: SimpleNamespace())
+    monkeypatch.setattr(run, "_chosen", lambda _: theirs)
+    monkeypatch.setattr(auditowed, "_known", lambda *words: auditowed._owes(*words[:2]))
+    plan = replace(QUICK["run"], words=("run", "sequencer"))
+
+    left(plan, tmp_path, (Owed("anything", "theirs", "as they say"),))
+
+    assert problem_of(plan, tmp_path) == ""
+
+
 ACCIDENTS: dict[str, Callable[[Json], object]] = {
     "results in another order": lambda found: found["results"].reverse(),
     "a figure": lambda found: found["results"][0].update(distinct_states=1),
@@ -181,6 +195,13 @@ def test_a_file_that_is_gone_or_cut_is_a_gap(
     how(tmp_path / "damage" / "counterexamples" / "x.txt")
 
     assert words in problem_of(QUICK["damage"], tmp_path)
+
+
+def test_a_step_in_whose_folder_another_run_was_begun_is_a_gap(tmp_path: Path) -> None:
+    left(QUICK["damage"], tmp_path)
+    (tmp_path / "damage" / "INCOMPLETE").touch()
+
+    assert "has not ended" in problem_of(QUICK["damage"], tmp_path)
 
 
 @pytest.mark.parametrize(
