@@ -22,6 +22,7 @@ from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.evidence.identity import digest_of, sources
 from raincheck.conformance.evidence.plans import Plan, plans
 from raincheck.conformance.evidence.seal import seal_of
+from raincheck.conformance.evidence.store import hash_of
 from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_text
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
 from raincheck.conformance.protocols.record import LINKS
@@ -236,6 +237,16 @@ def test_an_earlier_audit_gives_its_page_again(tmp_path: Path, good: Path) -> No
         audit.run(arguments(tmp_path / "d", source=[tmp_path / "nowhere"]), QUIET)
 
 
+def made_elsewhere(part: Path, **other: object) -> dict[str, Any]:
+    """Let the audit in the folder be one of another machine or of other tools."""
+    made: dict[str, Any] = json.loads((part / "identity.json").read_text()) | other
+    (part / "identity.json").write_text(json.dumps(made))
+    summary = json.loads((part / "summary.json").read_text())
+    summary["run"]["files"]["identity.json"] = hash_of(part / "identity.json")
+    (part / "summary.json").write_text(sealed(summary))
+    return made
+
+
 @pytest.fixture
 def parts(tmp_path: Path, stood_in: None) -> list[Path]:  # noqa: ARG001
     """The folders of an audit of good steps that was made in two parts."""
@@ -249,9 +260,7 @@ def parts(tmp_path: Path, stood_in: None) -> list[Path]:  # noqa: ARG001
 def test_the_parts_of_an_audit_are_put_together(
     tmp_path: Path, good: Path, parts: list[Path]
 ) -> None:
-    made = json.loads((parts[0] / "identity.json").read_text())
-    made["machine"]["processors"] = 1
-    (parts[0] / "identity.json").write_text(json.dumps(made))
+    made_elsewhere(parts[0], machine={"system": "x", "processor": "y", "processors": 1})
 
     options = arguments(tmp_path / "whole", source=parts, against=good / "summary.json")
     whole = audit.run(options, QUIET)
@@ -273,10 +282,11 @@ def test_parts_that_do_not_fit_are_refused(tmp_path: Path, parts: list[Path]) ->
 
     refused("both have the step check: name one", *parts, parts[0])
     refused("is the folder of --out too", *parts, out="one")
-    made = json.loads((parts[1] / "identity.json").read_text())
-    made["tools"]["Java"] = "another"
-    (parts[1] / "identity.json").write_text(json.dumps(made))
+    before = (parts[1] / "identity.json").read_text()
+    made = made_elsewhere(parts[1], tools={"java": "another"})
     refused("one and .*two were made with different tools", *parts)
+    (parts[1] / "identity.json").write_text(before)
+    refused("identity.json is not as its audit has left it", *parts)
     made["sources"]["raincheck/spec/Flush.tla"] = "another"
     (parts[1] / "identity.json").write_text(json.dumps(made))
     refused(r"two is of other sources \(raincheck/spec/Flush\.tla\)", *parts)

@@ -88,6 +88,17 @@ def test_the_full_steps_owe_more(tmp_path: Path) -> None:
     assert {"stable-properties", "stable-actions"} <= {each.name for each in full}
 
 
+def test_a_graph_that_mirror_says_it_left_out_is_not_owed(tmp_path: Path) -> None:
+    *others, last = auditowed.owes(QUICK["mirror"], tmp_path).results
+    summary = left(QUICK["mirror"], tmp_path, tuple(others))
+    assert problem_of(QUICK["mirror"], tmp_path) == f"it has no result of {last.name}"
+
+    reason = {"name": last.name, "reason": "the model has more than 200000 states"}
+    change(summary, lambda found: found.update(left_out=[reason]))
+
+    assert problem_of(QUICK["mirror"], tmp_path) == ""
+
+
 def another(found: Json) -> None:
     found["results"].append({**found["results"][0], "name": "sequencer-beyond"})
 
