@@ -10,6 +10,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import Inconclusive
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.registry import offering, protocol
 from raincheck.conformance.replay.replayable import Replayable
@@ -23,9 +24,7 @@ ENOUGH: Final = 0.95
 
 def damaged_traces(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     """Damage so many runs of each protocol, and say what the checker makes of them."""
-    there = {each.name for each in offering("binding") if judges_runs(binding_of(each.name))}
-    wanted = [protocol(name).name for name in args.names] or sorted(there)
-    wanted = [name for name in wanted if name in there]
+    wanted = _wanted(args)
     if not wanted:
         raise Inconclusive("No protocol here has a binding that judges whole runs.")
     if args.dry_run:
@@ -49,6 +48,21 @@ def damaged_traces(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     outcome = Outcome("mutate", tuple(results), again)
     evidence.finish(outcome)
     return outcome
+
+
+def _wanted(args: argparse.Namespace) -> list[str]:
+    there = {each.name for each in offering("binding") if judges_runs(binding_of(each.name))}
+    wanted = [protocol(name).name for name in args.names] or sorted(there)
+    return [name for name in wanted if name in there]
+
+
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that damaging the runs of these protocols owes."""
+    return Owes(tuple(Owed(_name(each), each) for each in _wanted(args)))
+
+
+def _name(protocol: str) -> str:
+    return f"{protocol}-damage"
 
 
 def judges_runs(binding: Binding) -> bool:
@@ -82,5 +96,5 @@ def result_of(tally: Tally, seconds: float) -> Result:
         verdict = VIOLATED
     elif not asked:
         verdict, lines = INCONCLUSIVE, [*lines, "no damaged run that should be noticed"]
-    name = f"{tally.protocol}-damage"
+    name = _name(tally.protocol)
     return Result(name, tally.protocol, verdict, figures=figures, detail="\n".join(lines))

@@ -210,6 +210,8 @@ class Basis:
     links: tuple[Link, ...] = ()
     protocols: tuple[ProtocolRow, ...] = ()
     actions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    without_a_rule: tuple[str, ...] = ()
+    """The actions that `mutate` has seen taken only where a rule is taken back."""
     faults: tuple[Fault, ...] = ()
     """The planted faults that were tried."""
     cases: tuple[tuple[Case, Entry], ...] = ()

@@ -39,8 +39,9 @@ def found_in(steps: Sequence[Step]) -> Found:
             continue
         mine = by_name.setdefault("run" if step.verb == "run" else step.name, {})
         for entry in step.results:
-            name = str(entry["name"])
-            mine[name if name not in mine else f"{name} ({entry['protocol']})"] = entry
+            name, protocol = str(entry["name"]), entry["protocol"]
+            names = (name, f"{name} ({protocol})", f"{name} ({protocol}, {step.name})")
+            mine[next(each for each in names if each not in mine)] = entry
     judged = [step for step in steps if step.name in ENGINES]
     return Found(by_name, not any(step.generated for step in judged))
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
@@ -18,6 +19,8 @@ from raincheck.conformance.report.pages import junit_xml, report_html
 from raincheck.conformance.ui import Ui
 
 from .identity import digest
+from .seal import FILES, SEAL, seal_of
+from .store import hash_of
 
 __all__ = ["Evidence", "Outcome", "Result", "Ui", "as_json_text", "reserve_folder"]
 
@@ -51,7 +54,8 @@ class Evidence:
     def __init__(self, verb: str, out: Path) -> None:
         self.verb = verb
         self.folder = Path(out)
-        self._written: set[str] = set()
+        self._written: dict[str, str] = {}
+        """The hash of each file."""
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
         self._sources = digest()
@@ -70,12 +74,20 @@ class Evidence:
         with _writing(self.folder):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._replace(name, text)
-        self._written.add(name)
+        self._written[name] = sha256(text.encode("utf-8")).hexdigest()
         return path
 
     def write_json(self, name: str, obj: object) -> Path:
         """Write a value as JSON, indented, so that people can read and compare it."""
         return self.write_text(name, as_json_text(obj))
+
+    def take_over(self, folder: Path) -> None:
+        """Count what others have written into a folder of this one as evidence, too."""
+        with _writing(self.folder):
+            for path in sorted(folder.rglob("*")):
+                if path.is_file():
+                    name = path.relative_to(self.folder).as_posix()
+                    self._written[name] = hash_of(path)
 
     def so_far(self, results: Sequence[Result]) -> None:
         """Keep what was found so far, in the mark of the unfinished run: a failure that was found
@@ -95,8 +107,11 @@ class Evidence:
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._clock, 3),
             "sources": self._sources,
+            FILES: dict(self._written),
         }
-        self.write_json(INCOMPLETE, outcome.as_json() | {"run": run})
+        summary = plain(outcome.as_json() | {"run": run})
+        summary["run"][SEAL] = seal_of(summary)
+        self.write_json(INCOMPLETE, summary)
         with _writing(self.folder):
             os.replace(self.folder / INCOMPLETE, self.folder / SUMMARY)
         self._point_latest()

@@ -241,8 +241,20 @@ OF_LINK: Final = {
     "proofs": ("Z3",),
 }
 """The kinds of checks that make up each link."""
+WITHOUT_A_RULE: Final = "taken_without_a_rule_alone"
+"""The figure of `mutate` that names what the implemented protocol was not seen to take.
+"""
 _COUNTS: Final = ("actions", "edges_by_action", "steps_by_action")
 """The names of the figures that count by action, in the results of the several verbs."""
+
+
+def only_without_a_rule(by_name: Mapping[str, Mapping[str, Entry]]) -> tuple[str, ...]:
+    """Return the actions that `mutate` has seen taken only where a rule is taken back."""
+    return tuple(
+        f"{entry['protocol']}!{action}"
+        for entry in by_name.get("mutate", {}).values()
+        for action in entry.get(WITHOUT_A_RULE, ())
+    )
 
 
 def actions_of(by_name: Mapping[str, Mapping[str, Entry]]) -> dict[str, dict[str, int]]:

@@ -5,7 +5,7 @@ violations: the proof is about something else. A branch or a side that nothing h
 theorem that was never asked of a state that breaks it, leave the proof inconclusive.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.model.proof.claims import Proof
@@ -31,6 +31,17 @@ def tied(
         *(_twin(protocol, name, each, proof.excused.get(name)) for name, each in twins.items()),
     ]
     return results, "\n".join(_page(subject, found, twins, proof.excused)) + "\n"
+
+
+def tied_names(proof: Proof, wanted: Sequence[str]) -> Iterator[str]:
+    """Yield the names of these results."""
+    yield f"{proof.protocol}-edges"
+    if proof.edges is not None and proof.twins is not None:
+        yield from (_twin_name(proof.protocol, name) for name in wanted)
+
+
+def _twin_name(protocol: str, name: str) -> str:
+    return f"{protocol}-twin-{name}"
 
 
 def _edges(protocol: str, subject: Theory, found: Met, excused: Mapping[str, str]) -> Result:
@@ -70,7 +81,8 @@ def _twin(protocol: str, name: str, each: Judged, excuse: str | None) -> Result:
         verdict = INCONCLUSIVE
         detail = f"asked of {each.kept} states that keep it and {each.broken} that break it"
     figures = {"property": name, "kept": each.kept, "broken": each.broken}
-    return Result(f"{protocol}-twin-{name}", protocol, verdict, figures=figures, detail=detail)
+    name = _twin_name(protocol, name)
+    return Result(name, protocol, verdict, figures=figures, detail=detail)
 
 
 def _page(

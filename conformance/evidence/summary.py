@@ -105,11 +105,13 @@ class IdentityForm(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class RunForm(msgspec.Struct, forbid_unknown_fields=True):
-    """When it was made, and from which sources."""
+    """When it was made, from which sources, and how what it left can be told from other things."""
 
     started: str
     seconds: float
     sources: str
+    files: dict[str, str] = {}
+    seal: str = ""
 
 
 class AuditSummary(msgspec.Struct, forbid_unknown_fields=True):

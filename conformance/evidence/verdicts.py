@@ -41,7 +41,7 @@ from .cells import (
     tlc_cell,
 )
 from .closure import Broken, Closures, broken_by
-from .links import actions_of, links_of, of_protocol, protocol_rows
+from .links import actions_of, links_of, of_protocol, only_without_a_rule, protocol_rows
 from .needs import needs_of
 from .tracecells import field_cell, judged_alone, trace_cell, traces_cell
 from .witnesses import faults_of, witness
@@ -83,6 +83,7 @@ def compile_basis(
         links=tuple(links_of(by_name, field=found.field)),
         protocols=tuple(protocol_rows(cases, by_name, field=found.field)),
         actions=actions_of(by_name),
+        without_a_rule=only_without_a_rule(by_name),
         faults=faults,
         cases=tuple((case, checked[case.name]) for case in ran),
     )

@@ -97,7 +97,7 @@ def _mutated(entries: Mapping[str, Entry], mutants: Sequence[Mutant]) -> Iterato
             str(entry["protocol"]),
             "TLC" if of_spec else "code",
             mutant.breaks if mutant is not None and of_spec else "",
-            agrees(entry),
+            agrees(entry) and bool(entry["killed_by"]),
             mutant.shows if mutant is not None else str(entry.get("undone", "")),
         )
 

@@ -18,6 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import UNKNOWN, Owes
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.report.pages import mark_of
 from raincheck.conformance.ui import Steps
@@ -72,6 +73,15 @@ class Campaign(ABC, Generic[AnyJudged]):
     def asked(self) -> object:
         """Return the settings of all runs, for `settings.json`."""
 
+    def owed(self) -> Owes:
+        """Return the results that the runs owe, as far as they are known before."""
+        return UNKNOWN
+
+    @property
+    def again(self) -> str:
+        """Return the command that does all runs again."""
+        return self._command(self.args.seed, self.args.runs, self.args.soak)
+
     def seen(self, _judged: AnyJudged) -> str:
         """Return what the line about a run shows beside its verdict."""
         return ""
@@ -83,7 +93,7 @@ class Campaign(ABC, Generic[AnyJudged]):
     def run(self) -> Outcome:
         """Run as often as requested, check each run, and leave the evidence in `--out`."""
         args = self.args
-        again = self._command(args.seed, args.runs, args.soak)
+        again = self.again
         if args.dry_run:
             self.dry()
             return Outcome("run", (), again)
@@ -103,6 +113,8 @@ class Campaign(ABC, Generic[AnyJudged]):
                 if steps is not None:
                     steps.advance(1, judged.record.run)
         self._write(evidence, runs)
+        for folder in sorted(path for path in evidence.folder.iterdir() if path.is_dir()):
+            evidence.take_over(folder)
         outcome = Outcome("run", self.results(runs, single), again)
         evidence.finish(outcome)
         return outcome

@@ -193,6 +193,12 @@ def asked(protocol: str, step: Step) -> dict[str, bool]:
     return {name: tested.broken < 0 for name, tested in watch.tested.items()}
 
 
+def steps_named() -> Iterator[tuple[str, str]]:
+    """Yield the protocol and the part of each step, and ask nothing of it."""
+    for protocol, parts in STEPS.items():
+        yield from ((protocol, part) for part in parts)
+
+
 def steps_tried() -> Iterator[tuple[str, str, bool]]:
     """Yield, of each part of an invariant that speaks of one state or step, the protocol, the part,
     and whether it holds of the good step and is broken by the other one.

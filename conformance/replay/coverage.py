@@ -42,8 +42,13 @@ def coverage(
     lines = [f"never taken: {action}" for action in absent]
     lines += [f"never false: {guard}" for guard in never]
     verdict = VIOLATED if lines else HOLDS
-    name = f"{binding.protocol}-coverage"
-    return Result(name, binding.protocol, verdict, figures=figures, detail="\n".join(lines))
+    name, detail = coverage_name(binding.protocol), "\n".join(lines)
+    return Result(name, binding.protocol, verdict, figures=figures, detail=detail)
+
+
+def coverage_name(protocol: str) -> str:
+    """Return the name of that result."""
+    return f"{protocol}-coverage"
 
 
 def spec_actions(cases: Sequence[Case]) -> tuple[str, ...]:

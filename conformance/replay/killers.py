@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from .lockstep import Instance
 from .mutants import Mutant
 from .replayable import WHOLE, Replayable, instance_of
 from .schedules import play
-from .undoing import RUNS, Sound, Undone, undo
+from .undoing import RUNS, Sound, Undone, named, undo, undone_name
 
 FEW: Final = 10
 """The runs of lockstep that are tried before anything is replayed, if one check is enough."""
@@ -101,16 +101,9 @@ def undone_switches(
     enough, and those that find it soonest come first. A repair whose absence neither finds is
     replayed in the larger cases too: some repairs matter only in one of them.
     """
-    elsewhere = {(each.protocol, name) for each in mutants for name in each.undo or ()}
     rows = []
-    for protocol in protocols:
-        try:
-            binding = binding_of(protocol)
-        except (UsageError, Inconclusive):
-            continue  # it has no core of its own, or none yet; generate says so
-        left = {k: v for k, v in binding.switches.items() if (protocol, k) not in elsewhere}
-        if not left:
-            continue
+    for binding, left in _left_to_undo(protocols, mutants):
+        protocol = binding.protocol
         cases = [case for case in catalog if case.protocol == protocol]
         instances = _all(Replayable(binding, cases), most=None)
         mine = of_protocol(catalog, protocol)
@@ -130,6 +123,30 @@ def undone_switches(
                 row = _also(row, undo(binding, switches, make, walks, (), seed=seed))
             rows.append(row)
     return rows
+
+
+def switches_named(
+    protocols: Iterable[str], mutants: Iterable[Mutant] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield the protocol and the name of each result of `undone_switches`, and undo nothing."""
+    for binding, left in _left_to_undo(protocols, mutants):
+        for name, value in left.items():
+            yield binding.protocol, undone_name(binding.protocol, named({name: value}))
+
+
+def _left_to_undo(
+    protocols: Iterable[str], mutants: Iterable[Mutant]
+) -> Iterator[tuple[Binding, dict[str, Any]]]:
+    """Yield each binding that has a switch which no mutant undoes, with these."""
+    elsewhere = {(each.protocol, name) for each in mutants for name in each.undo or ()}
+    for protocol in protocols:
+        try:
+            binding = binding_of(protocol)
+        except (UsageError, Inconclusive):
+            continue  # it has no core of its own, or none yet; generate says so
+        left = {k: v for k, v in binding.switches.items() if (protocol, k) not in elsewhere}
+        if left:
+            yield binding, left
 
 
 def _soonest(sound: Sound, switch: str, cases: Sequence[Case], runs: int) -> Undone:

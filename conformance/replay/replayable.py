@@ -131,20 +131,29 @@ class Replayable:
                 ]
                 for group, worlds in self.binding.worlds.items()
             }
+        return {
+            "": [
+                Instance(case.name, system, probes_of(self.binding, system))
+                for case in self._sound()[:most]
+                if (system := self._systems[case.name])
+            ]
+        }
+
+    def groups(self) -> list[str]:
+        """Return the names of the groups that have an instance, and make none."""
+        if self.binding.worlds:
+            return [group for group, worlds in self.binding.worlds.items() if worlds]
+        return [""] if self._sound() else []
+
+    def _sound(self) -> list[Case]:
+        """Return the cases that hold with all repairs on, the largest first."""
         mine = [
             case
             for name, case in self._cases.items()
             if case.expected == CASE_HOLDS
             and nothing_undone(self.binding, self._systems[name].rules)
         ]
-        mine.sort(key=lambda case: -(case.distinct or 0))
-        return {
-            "": [
-                Instance(case.name, system, probes_of(self.binding, system))
-                for case in mine[:most]
-                if (system := self._systems[case.name])
-            ]
-        }
+        return sorted(mine, key=lambda case: -(case.distinct or 0))
 
 
 def prepared(

@@ -70,12 +70,17 @@ class Undone:
         }
         detail = self.problem or f"{self.repair} undone: nobody notices in {self.tried} runs"
         return Result(
-            f"{self.protocol}-without-{self.repair.replace('_', '-').replace(' = ', '-')}",
+            undone_name(self.protocol, self.repair),
             self.protocol,
             HOLDS if self.found else VIOLATED,
             figures=figures,
             detail="" if self.found else detail,
         )
+
+
+def undone_name(protocol: str, repair: str) -> str:
+    """Return the name of the result about a repair that is undone."""
+    return f"{protocol}-without-{repair.replace('_', '-').replace(' = ', '-')}"
 
 
 @dataclass(slots=True)

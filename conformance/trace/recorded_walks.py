@@ -50,4 +50,10 @@ def recorded(
         verdict, detail = INCONCLUSIVE, "its records have a form of their own: set Binding.recorded"
     elif not detail and not any(steps):
         verdict, detail = INCONCLUSIVE, "no instance could be walked"
-    return Result(f"{binding.protocol}-traces", binding.protocol, verdict, HOLDS, figures, detail)
+    name = recorded_name(binding.protocol)
+    return Result(name, binding.protocol, verdict, HOLDS, figures, detail)
+
+
+def recorded_name(protocol: str) -> str:
+    """Return the name of that result."""
+    return f"{protocol}-traces"

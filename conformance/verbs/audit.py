@@ -20,7 +20,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.basis import Basis, Step
 from raincheck.conformance.evidence.changes import changes
 from raincheck.conformance.evidence.folder import RUNS as RUNS_FOLDER
-from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.folder import SUMMARY, Evidence, Outcome, Result, Ui
 from raincheck.conformance.evidence.identity import differing, digest_of, identity, some, sources
 from raincheck.conformance.evidence.plans import RUNS, Plan, plans
 from raincheck.conformance.evidence.reading import json_in
@@ -33,6 +33,7 @@ from raincheck.conformance.report.places import placed
 from raincheck.conformance.report.sarif import sarif_json, workflow_commands
 
 from . import auditparts, auditsteps
+from .auditowed import beside_each_other
 from .auditsteps import CACHE, IDENTITY, PLAN
 from .doctor import examine
 
@@ -125,7 +126,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         steps = auditsteps.earlier(chosen, folder, found["sources"])
     else:
         evidence, steps, found = _gather(args, chosen, ui)
-    by_name = {step.name: step for step in steps}
+    by_name = {step.name: step for step in beside_each_other(steps)}
     steps = tuple(by_name.get(plan.name) or auditsteps.left_out(plan, args.out) for plan in known)
     basis = compile_basis(steps, load_cases(), load_assumptions(), load_mutants())
     results = (*_same_sources(steps, folder, found["sources"]), *basis.results())
@@ -153,10 +154,12 @@ def _gather(
         ended = auditsteps.interrupted(chosen, args.out, found)
         ui.say(f"{len(ended)} of {len(chosen)} steps had ended before the interruption.")
         evidence = Evidence("audit", args.out)
+        reuse = args.reuse or auditsteps.reused(args.out)
+        evidence.write_text(IDENTITY, auditsteps.identity_text(found, reuse=reuse))
     else:
         evidence = Evidence("audit", args.out)  # what is interrupted from now on has begun
         found = _identity()
-        evidence.write_json(IDENTITY, found)
+        evidence.write_text(IDENTITY, auditsteps.identity_text(found, reuse=args.reuse))
         evidence.write_text(PLAN, auditsteps.plan_text(chosen))
         shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
     steps = auditsteps.run_all(chosen, args.out, ui, reuse=args.reuse, ended=ended)
@@ -180,7 +183,7 @@ def _with_summary(
     said = {
         "tier": args.tier,
         "seed": args.seed,
-        "reused": bool(args.reuse),
+        "reused": args.reuse or any(map(auditsteps.reused, args.source or [args.out])),
         "resumed": bool(args.resume),
         "written_again_from": " ".join(map(str, args.source or ())),
         "against": str(args.against or ""),
@@ -264,10 +267,14 @@ def _keep_full(
 
 
 def _latest_full(out: Path) -> dict[str, Any]:
-    """Return which was the latest complete audit of more than the quick tier, if one is known."""
+    """Return which was the latest complete audit of more than the quick tier, if it is there."""
+    place = out.absolute().parent
     try:
-        return dict(json_in(out.absolute().parent / FULL))
-    except (OSError, ValueError, TypeError):
+        kept = dict(json_in(place / FULL))
+        said = json_in(place / str(kept["folder"]) / SUMMARY)
+        same = all(kept[key] == said[key] for key in ("tier", "verdict"))
+        return kept if same and kept["commit"] == said["identity"]["commit"] else {}
+    except (OSError, ValueError, TypeError, KeyError):
         return {}
 
 

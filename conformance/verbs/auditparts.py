@@ -12,8 +12,10 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import SUMMARY
 from raincheck.conformance.evidence.plans import Plan
 from raincheck.conformance.evidence.reading import json_in
+from raincheck.conformance.evidence.seal import FILES
+from raincheck.conformance.evidence.store import hash_of
 
-from .auditsteps import PLAN, made_from
+from .auditsteps import IDENTITY, PLAN, made_from
 
 
 def made_by(
@@ -28,6 +30,7 @@ def made_by(
     if not made:
         return {}
     for part in made:
+        _as_left(part)
         _same_words(part, chosen)
     first, *others = made
     for part in others:
@@ -67,6 +70,18 @@ def together(chosen: Sequence[Plan], parts: Sequence[Path], out: Path) -> Path:
 def _made(part: Path, chosen: Sequence[Plan]) -> list[Plan]:
     """Return the steps that the part has."""
     return [plan for plan in chosen if (part / plan.name / SUMMARY).is_file()]
+
+
+def _as_left(part: Path) -> None:
+    """Raise UsageError if what the part says of itself was changed since its own summary."""
+    try:
+        files = dict(json_in(part / SUMMARY)["run"][FILES])
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # it was interrupted, or its page was written again
+    for name in (IDENTITY, PLAN):
+        path = part / name
+        if name in files and path.is_file() and hash_of(path) != files[name]:
+            raise UsageError(f"{path} is not as its audit has left it: audit again.")
 
 
 def _same_words(part: Path, chosen: Sequence[Plan]) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition
 from typing import Any, Final
 
-from raincheck.conformance.cases.tables import HOLDS, load_cases, select
+from raincheck.conformance.cases.tables import HOLDS
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.folder import INCOMPLETE, SUMMARY, Ui
@@ -22,14 +21,16 @@ from raincheck.conformance.evidence.identity import differing, digest_of, some
 from raincheck.conformance.evidence.plans import Plan
 from raincheck.conformance.evidence.reading import json_in, text_in
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED, Outcome, Result
-from raincheck.conformance.replay.mutants import load_mutants
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 from raincheck.conformance.ui import Steps
 
+from .auditowed import unsound, words_of
+
 CACHE: Final = "cache"
 """The audit's own store, while it runs."""
 IDENTITY: Final = "identity.json"
+REUSED: Final = "reused"
 PLAN: Final = "plan.json"
 """The words of each step, by which a resumed audit knows that it is the same one."""
 SIDE_BY_SIDE: Final = 2
@@ -89,11 +90,6 @@ def _tell(step: Step, ui: Ui, progress: Steps) -> None:
     progress.advance(1, step.name)
     summary = step.problem or f"{step.as_expected} of {len(step.results)} results as expected"
     ui.say(f"{step.name}: {step.verdict} ({summary}; {step.seconds:.0f} s)")
-
-
-def words_of(plan: Plan, out: Path) -> list[str]:
-    """Return the words of the step, with the folders of the steps before it."""
-    return [re.sub(r"^\{(.+)\}/", lambda found: f"{out / found[1]}/", each) for each in plan.words]
 
 
 def command_of(plan: Plan, out: Path, *, reuse: bool = False) -> list[str]:
@@ -167,6 +163,21 @@ def made_from(folder: Path, sources: Mapping[str, str]) -> dict[str, Any]:
             f"The evidence of {folder} is of other sources ({some(other)}): audit again."
         )
     return made
+
+
+def identity_text(identity: Mapping[str, Any], *, reuse: bool) -> str:
+    """Return what an audit writes of the sources and tools that it speaks of, and of whether it may
+    reuse evidence.
+    """
+    return json.dumps({**identity, REUSED: reuse}, indent=2) + "\n"
+
+
+def reused(folder: Path) -> bool:
+    """Tell whether the audit in the folder could reuse evidence that it had not made."""
+    try:
+        return bool(json_in(folder / IDENTITY)[REUSED])
+    except (OSError, ValueError, *_OTHER_FORM):
+        return False  # there is no such audit
 
 
 def earlier(chosen: Sequence[Plan], source: Path, sources: dict[str, str]) -> tuple[Step, ...]:
@@ -247,7 +258,7 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
         verdict = str(summary["verdict"])
         results = tuple(summary["results"])
         amount = Outcome(plan.name, tuple(map(Result.from_json, results)), "").verdict
-        problem = unanswered(plan, {str(each["name"]) for each in results})
+        problem = unsound(plan, out, summary, verdict)
         if verdict != amount:  # results were taken out, or written over
             problem = f"it says {verdict}, and its results amount to {amount}"
             verdict = VIOLATED if VIOLATED in (verdict, amount) else INCONCLUSIVE
@@ -266,22 +277,6 @@ def read(plan: Plan, out: Path, seconds: float | None) -> Step:
         )
     except (OSError, ValueError, *_OTHER_FORM) as error:
         return missing(plan, out, f"its summary.json cannot be read: {error}", seconds or 0.0)
-
-
-def unanswered(plan: Plan, answered: Collection[str]) -> str:
-    """Return which cases or mutants the step has no result of, though it was to try them, or ""."""
-    lacking = [name for name in _tried(plan) if name not in answered]
-    return f"it has no result of {some(lacking)}" if lacking else ""
-
-
-def _tried(plan: Plan) -> Iterator[str]:
-    """Yield what the catalog has for a step to try, where it is the catalog that says so."""
-    if plan.name == "check":
-        tier = plan.words[plan.words.index("--tier") + 1]
-        yield from (case.name for case in select(load_cases(), tier=tier))
-    elif plan.name == "mutate":
-        quick = "--quick" in plan.words
-        yield from (mutant.name for mutant in load_mutants() if mutant.quick or not quick)
 
 
 def _command_line(plan: Plan, out: Path) -> str:

@@ -22,6 +22,7 @@ from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, TIERS, Case, lo
 from raincheck.conformance.cases.tautologies import NOTHING, Denials, denials
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.evidence.store import Store, hash_of, store_of
 from raincheck.conformance.outcome import INCONCLUSIVE
 from raincheck.conformance.outcome import VIOLATED as SURPRISE
@@ -404,6 +405,11 @@ def cases_of(args: argparse.Namespace) -> tuple[Case, ...]:
     if is_bare(args.names):
         return bare_cases(args.names, deadlock=not getattr(args, "no_deadlock", False))
     return select(load_cases(args.catalog), names=args.names, tier=args.tier)
+
+
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that a run with these options owes."""
+    return Owes(tuple(Owed(each.name, each.protocol, each.expected) for each in cases_of(args)))
 
 
 def _listed(cases: Sequence[Case], ui: Ui, again: str) -> Outcome:

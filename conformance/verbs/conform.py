@@ -11,7 +11,7 @@ import argparse
 import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from raincheck.conformance.deliveries.properties import NAMES, Verdicts
 from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.importers.reading import log_files
 from raincheck.conformance.importers.table import DELIVERIES, importer_of, listed
 from raincheck.conformance.outcome import Outcome, Result
@@ -41,7 +42,7 @@ from raincheck.conformance.trace.inputs import place
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.live.live import Live
 from raincheck.conformance.trace.located import located
-from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.trace.run import check_paths, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
 
@@ -132,7 +133,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Check the files and leave the evidence."""
-    again = _reproduce(args)
+    again = reproduce(args)
     if args.list:
         for line in listed():
             ui.announce(line)
@@ -242,7 +243,7 @@ def _followed(
 ) -> Outcome:
     args.follow = args.stream = False
     args.on_violation, args.checkpoint = [], None
-    again = _reproduce(args)
+    again = reproduce(args)
     alarms = follower.alarms
     figures = {"told": len(follower.told), "alarms": alarms.given, "alarms_failed": alarms.failed}
     figures |= {"alarms_left_out": alarms.left_out} if alarms.left_out else {}
@@ -342,7 +343,11 @@ def _judged(
 
 def result_name(verdict: RunVerdict) -> str:
     """Return the names of the run and the protocol, if its files are of one."""
-    return f"{verdict.run}: {verdict.protocol}" if verdict.protocol else verdict.run
+    return _of_run(verdict.run, verdict.protocol)
+
+
+def _of_run(run: str, protocol: str) -> str:
+    return f"{run}: {protocol}" if protocol else run
 
 
 def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list[Result]:
@@ -437,7 +442,21 @@ def _place(finding: Finding) -> dict[str, object]:
     }
 
 
-def _reproduce(args: argparse.Namespace) -> str:
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that the traces in the folders owe, by the first record of each file.
+
+    What each run promises is known only when it has been judged.
+    """
+    files: list[Path] = []
+    for path in args.paths:
+        with suppress(UsageError):  # they may be gone since; then the run's own step says so
+            files += trace_files([path])
+    names = (Owed(_of_run(*each), each[1]) for each in sorted(sorted_out(files).runs))
+    return Owes(tuple(names), others=frozenset({HOLDS, VIOLATED}))
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that checks the same again."""
     words: list[str] = ["raincheck", "conform", *map(str, args.paths)]
     words += ["--engine", args.engine, "--log-format", args.log_format]
     words += words_of(args)

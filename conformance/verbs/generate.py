@@ -12,7 +12,7 @@ import json
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of, bound_pr
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.evidence.store import (
     Found,
     Store,
@@ -35,13 +36,13 @@ from raincheck.conformance.evidence.store import (
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols import registry
 from raincheck.conformance.replay.cores import printed
-from raincheck.conformance.replay.coverage import coverage
+from raincheck.conformance.replay.coverage import coverage, coverage_name
 from raincheck.conformance.replay.lockstep import Instance, lockstep
 from raincheck.conformance.replay.replay import PART_STEPS, Prepared, Replay, replay
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
-from raincheck.conformance.trace.recorded_walks import TRACED, recorded
+from raincheck.conformance.trace.recorded_walks import TRACED, recorded, recorded_name
 
 EXAMPLES: Final = 100
 """How many runs lockstep makes over each group of instances."""
@@ -90,21 +91,16 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 "--schedule brings its own cases: leave names, --walk and --traces out."
             )
         return _replay_file(args, ui)
-    cases = select(load_cases(), names=args.names, tier=args.tier, modelled=True)
     if args.traces is not None and not _whole(args):
         raise UsageError("--traces records whole protocols: leave cases and --walk out.")
+    cases = _cases(args)
     if args.walk is not None and len(cases) != 1:
         raise UsageError("--walk numbers the walks of one case: name exactly one case.")
-    if not args.names:
-        # A specification of several protocols together has no implementation of its own, and one
-        # that is not implemented yet has none.
-        bound = bound_protocols()
-        cases = tuple(case for case in cases if case.protocol in bound)
     protocols = tuple(dict.fromkeys(case.protocol for case in cases))
     if args.dry_run:
         for case in cases:
             ui.announce(f"replay every edge of {case.name}: {case.words}")
-        return Outcome("generate", (), _again(args))
+        return Outcome("generate", (), reproduce(args))
     if args.traces is not None and args.traces.exists() and any(args.traces.iterdir()):
         raise UsageError(f"--traces {args.traces} is not empty: name another folder.")
     evidence = Evidence("generate", args.out)
@@ -121,6 +117,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             results += found.results
             evidence.so_far(results)
     outcome = Outcome("generate", tuple(results), job.again)
+    if args.traces is not None and args.traces.is_relative_to(evidence.folder):
+        evidence.take_over(args.traces)
     evidence.finish(outcome)
     return outcome
 
@@ -156,7 +154,7 @@ class Job:
     """The command that shows the last mismatch, or repeats the whole run."""
 
     def __post_init__(self) -> None:
-        self.again = _again(self.args)
+        self.again = reproduce(self.args)
 
     @property
     def store(self) -> Store | None:
@@ -195,7 +193,7 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
         if job.args.names:
             raise
         # The other protocols must not wait for one that is unfinished.
-        return [Result(f"{protocol}-replay", protocol, INCONCLUSIVE, detail=str(lacking))]
+        return [Result(_unbound_name(protocol), protocol, INCONCLUSIVE, detail=str(lacking))]
     mine = Replayable(binding, cases)
     for name, rules in mine.left_out.items():
         job.ui.say(f"left out {name}: the implementation has no switch for {rules}")
@@ -294,7 +292,7 @@ def locked(
     walked = lockstep(binding, instances, seed=seed, runs=runs)
     figures = walked.figures() | {"seconds": round(time.monotonic() - started, 2)}
     protocol = binding.protocol
-    name = f"{protocol}-lockstep-{group}" if group else f"{protocol}-lockstep"
+    name = locked_name(protocol, group)
     verdict, detail = VIOLATED if walked.mismatch else HOLDS, walked.text()
     return Result(name, protocol, verdict, figures=figures, detail=detail)
 
@@ -313,7 +311,56 @@ def _replay_file(args: argparse.Namespace, ui: Ui) -> Outcome:
     return Outcome("generate", tuple(results), again)
 
 
-def _again(args: argparse.Namespace) -> str:
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that a run with these options owes, except of a file of schedules."""
+    cases = _cases(args)
+    names = [
+        Owed(name, protocol)
+        for protocol in dict.fromkeys(case.protocol for case in cases)
+        for name in _names([case for case in cases if case.protocol == protocol], args)
+    ]
+    return Owes(tuple(names))
+
+
+def _cases(args: argparse.Namespace) -> tuple[Case, ...]:
+    """Return the cases whose graphs are walked."""
+    cases = select(load_cases(), names=args.names, tier=args.tier, modelled=True)
+    if args.names:
+        return cases
+    # A specification of several protocols together has no implementation of its own, and one that
+    # is not implemented yet has none.
+    bound = bound_protocols()
+    return tuple(case for case in cases if case.protocol in bound)
+
+
+def _names(cases: Sequence[Case], args: argparse.Namespace) -> Iterator[str]:
+    """Yield the names of the results of a protocol's cases."""
+    protocol = cases[0].protocol
+    try:
+        mine = Replayable(binding_of(protocol), cases)
+    except (UsageError, Inconclusive):
+        yield _unbound_name(protocol)
+        return
+    yield from (case.name for case in mine.cases)
+    if _whole(args):
+        if args.examples > 0:
+            yield from (locked_name(protocol, group) for group in mine.groups())
+        yield coverage_name(protocol)
+        if args.traces is not None:
+            yield recorded_name(protocol)
+
+
+def _unbound_name(protocol: str) -> str:
+    return f"{protocol}-replay"
+
+
+def locked_name(protocol: str, group: str) -> str:
+    """Return the name of the result of lockstep over a group of instances."""
+    return f"{protocol}-lockstep-{group}" if group else f"{protocol}-lockstep"
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that replays the same again."""
     words = ["raincheck", "generate", *args.names]
     words += ["--tier", args.tier] if args.tier != "quick" else []
     words += ["--walk", str(args.walk)] if args.walk is not None else []

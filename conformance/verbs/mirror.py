@@ -22,6 +22,7 @@ from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.cases.tables import TIERS, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.evidence.store import (
     Found,
     Store,
@@ -52,6 +53,9 @@ from raincheck.model.machine.values import Value
 
 LIMIT: Final = 200_000
 """The most states of a graph that is compared; a larger one would take minutes and gigabytes."""
+
+LEFT_OUT: Final = "left_out"
+"""The entry of the summary that names the cases that were not compared, each with the reason."""
 
 S = TypeVar("S", bound=Hashable)
 
@@ -226,7 +230,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Compare each case and keep the differences as evidence."""
     cases = _chosen(args)
-    again = _reproduce(args)
+    again = reproduce(args)
     if args.dry_run:
         java, jar = find_java(), tlc_jar()
         for case in cases:
@@ -245,9 +249,6 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             left_out.append({"name": case.name, "reason": reason})
             steps.advance(1, case.name)
 
-        def by_name(case: Case) -> bool:
-            return case.name in args.names or args.cfg is not None
-
         def compared(cases: Sequence[Case]) -> list[tuple[Case, Result]]:
             twins = Twins() if len(cases) > 1 else None
 
@@ -261,7 +262,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
         def keep(pairs: Sequence[tuple[Case, Result]]) -> None:
             for case, result in pairs:
-                if result.verdict == INCONCLUSIVE and not by_name(case):
+                if result.verdict == INCONCLUSIVE and not _by_name(case, args):
                     leave_out(case, result.detail)
                     continue
                 if result.verdict == VIOLATED:
@@ -272,7 +273,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         wanted: dict[object, list[Case]] = {}
         for case in cases:
             # An unnamed case is not worth a long exploration up to the limit.
-            if not by_name(case) and (reason := _unwanted(case, args)):
+            if not _by_name(case, args) and (reason := _unwanted(case, args)):
                 leave_out(case, reason)
             else:
                 wanted.setdefault(_system(case), []).append(case)
@@ -284,7 +285,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             comparer.tools()
         side_by_side(work, 2, each=keep, stop=processes.stop)
     results = tuple(found[case.name] for case in cases if case.name in found)
-    outcome = Outcome("mirror", results, again)
+    outcome = Outcome("mirror", results, again, more={LEFT_OUT: left_out})
     evidence.write_json("left_out.json", left_out)
     evidence.finish(outcome)
     return outcome
@@ -293,6 +294,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 def _system(case: Case) -> object:
     """Return what cases have in common that are about one system, whatever they ask of it."""
     return case.protocol, case.module, case.asked.behaviour_only()
+
+
+def _by_name(case: Case, args: argparse.Namespace) -> bool:
+    return case.name in args.names or args.cfg is not None
 
 
 def _unwanted(case: Case, args: argparse.Namespace) -> str:
@@ -410,7 +415,14 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
     return [Case(args.cfg.stem, args.protocol, args.module, asked, unmodelled=free)]
 
 
-def _reproduce(args: argparse.Namespace) -> str:
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that a run with these options owes."""
+    wanted = [each for each in _chosen(args) if _by_name(each, args) or not _unwanted(each, args)]
+    return Owes(tuple(Owed(each.name, each.protocol) for each in wanted))
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that compares the same again."""
     words = ["raincheck", "mirror", *args.names]
     if args.cfg is not None:
         words += ["--protocol", args.protocol]

@@ -21,16 +21,24 @@ from typing import Final
 from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.tables import HOLDS as CATALOG_HOLDS
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
+from raincheck.conformance.damage import outcome as damage
 from raincheck.conformance.damage.outcome import damaged_traces
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.links import WITHOUT_A_RULE
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.judges.damage import Trial, trials
 from raincheck.conformance.judges.damage import chosen as chosen_damages
 from raincheck.conformance.judges.muted_in_turn import all_rules, tried
-from raincheck.conformance.judges.planted_invariants import steps_tried
+from raincheck.conformance.judges.planted_invariants import steps_named, steps_tried
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.replay.coverage import spec_actions
-from raincheck.conformance.replay.killers import cases_for, try_mutant, undone_switches
+from raincheck.conformance.replay.killers import (
+    cases_for,
+    switches_named,
+    try_mutant,
+    undone_switches,
+)
 from raincheck.conformance.replay.mutants import Mutant, load_mutants, write_spec
 from raincheck.conformance.replay.undoing import RUNS
 from raincheck.conformance.replay.undoing import table as undo_table
@@ -43,6 +51,9 @@ from .mirror import has_model, machine_of
 OPEN: Final = "open: no planted input reaches it yet"
 WANTED: Final = 0.95
 """The share of the damages of the checkers that must be noticed, whatever is said of the rest."""
+JUDGES: Final = "judges"
+"""In the place of a protocol, in the results about the checkers."""
+DAMAGES: Final = "damages"
 SMALL: Final = 3_000
 """The most states of a case that shows which actions are reached."""
 LARGE: Final = 15_000
@@ -99,7 +110,7 @@ def _count(text: str) -> int:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Try each mutant and print which checks noticed it."""
     if args.traces is not None:
-        return damaged_traces(args, ui, _again(args))
+        return damaged_traces(args, ui, reproduce(args))
     if args.judges:
         return _judges(args, ui)
     if args.damages is not None:
@@ -112,7 +123,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     every = load_mutants()
     fits(every, cases)
     mutants = chosen(every, args.names, protocols, quick=args.quick)
-    again = _again(args)
+    again = reproduce(args)
     if args.dry_run:
         for mutant in mutants:
             if not args.undo or mutant.undo:
@@ -160,7 +171,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 evidence.so_far(results)
             steps.advance(1, mutant.name)
     results += [row.result() for row in switches]
-    if len(args.names) == len(whole) and not args.quick:
+    if _of_whole(args, whole):
         for protocol in filter(has_model, wanted):
             found = properties_broken(catalog, mutants, results, protocol)
             results += [found, actions_reached(catalog, protocol)]
@@ -176,7 +187,7 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
         raise UsageError("--judges tries all rules of the checkers: give it alone.")
     if args.damages is not None and args.damages < 0:
         raise UsageError(f"--damages is {args.damages}: it must be at least 0.")
-    again = _again(args)
+    again = reproduce(args)
     rules = all_rules()
     around = [] if args.damages is None else chosen_damages(args.seed, args.damages or None)
     if args.dry_run:
@@ -192,7 +203,7 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
             results.append(
                 Result(
                     str(each.rule),
-                    "judges",
+                    JUDGES,
                     VIOLATED if each.problem else HOLDS,
                     figures={"planted": words, "noticed": each.noticed},
                     detail=each.problem,
@@ -214,6 +225,48 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
     return outcome
 
 
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that a run with these options owes."""
+    if args.traces is not None:
+        return damage.owed(args)
+    if args.judges:
+        names = [*map(str, all_rules()), *(_step_name(*each) for each in steps_named())]
+        names += [] if args.damages is None else [DAMAGES]
+        return Owes(tuple(Owed(name, JUDGES) for name in names))
+    catalog, every = load_cases(), load_mutants()
+    protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
+    whole = protocols_in(args.names, catalog)
+    wanted = whole or protocols
+    mutants = chosen(every, args.names, protocols, quick=args.quick)
+    found = [Owed(each.name, each.protocol) for each in mutants if each.undo or not args.undo]
+    if len(args.names) <= len(whole):
+        found += [Owed(name, protocol) for protocol, name in switches_named(wanted, every)]
+    if _of_whole(args, whole):
+        found += [
+            Owed(name, protocol)
+            for protocol in filter(has_model, wanted)
+            for name in (_properties_name(protocol), _actions_name(protocol))
+        ]
+    return Owes(tuple(found))
+
+
+def _of_whole(args: argparse.Namespace, whole: Sequence[str]) -> bool:
+    """Tell whether each property and action of whole protocols is asked about, too."""
+    return len(args.names) == len(whole) and not args.quick and not args.undo
+
+
+def _properties_name(protocol: str) -> str:
+    return f"{protocol}-properties"
+
+
+def _actions_name(protocol: str) -> str:
+    return f"{protocol}-actions"
+
+
+def _step_name(protocol: str, part: str) -> str:
+    return f"step {protocol}.{part}"
+
+
 def step_result(tried: tuple[str, str, bool]) -> Result:
     """Return whether a step that no handler makes breaks the part of an invariant that it should,
     and a good one does not.
@@ -222,8 +275,8 @@ def step_result(tried: tuple[str, str, bool]) -> Result:
     name = f"{protocol}.{part.partition(' ')[0]}"
     detail = "" if noticed else f"{name} does not tell the planted step from a good one"
     return Result(
-        f"step {protocol}.{part}",
-        "judges",
+        _step_name(protocol, part),
+        JUDGES,
         HOLDS if noticed else VIOLATED,
         figures={"planted": f"{name} is violated by a step that no handler makes"},
         detail=detail,
@@ -245,7 +298,7 @@ def damaged_judges(tries: Sequence[Trial]) -> Result:
     }
     bad = caught < WANTED * len(tries)
     detail = f"{caught} of {len(tries)} damages are noticed, fewer than {WANTED:.0%}" if bad else ""
-    return Result("damages", "judges", VIOLATED if bad else HOLDS, HOLDS, figures, detail)
+    return Result(DAMAGES, JUDGES, VIOLATED if bad else HOLDS, HOLDS, figures, detail)
 
 
 def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
@@ -360,7 +413,7 @@ def properties_broken(
     }
     detail = "\n".join(f"no mutant breaks {name}" for name in lacking)
     verdict = VIOLATED if lacking else HOLDS
-    return Result(f"{protocol}-properties", protocol, verdict, figures=figures, detail=detail)
+    return Result(_properties_name(protocol), protocol, verdict, figures=figures, detail=detail)
 
 
 def actions_reached(catalog: Iterable[Case], protocol: str) -> Result:
@@ -393,14 +446,15 @@ def actions_reached(catalog: Iterable[Case], protocol: str) -> Result:
         "actions": len(actions),
         "reached": len(actions) - len(absent),
         "edges_by_action": dict(sorted(reached.items())),
-        "taken_without_a_rule_alone": sorted(without),
+        WITHOUT_A_RULE: sorted(without),
     }
     detail = "\n".join(f"no small case reaches {action}" for action in absent)
     verdict = VIOLATED if absent else HOLDS
-    return Result(f"{protocol}-actions", protocol, verdict, figures=figures, detail=detail)
+    return Result(_actions_name(protocol), protocol, verdict, figures=figures, detail=detail)
 
 
-def _again(args: argparse.Namespace) -> str:
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that damages the same again."""
     words = ["raincheck", "mutate", *args.names]
     words += ["--quick"] if args.quick else []
     words += ["--undo"] if args.undo else []

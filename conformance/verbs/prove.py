@@ -6,7 +6,7 @@ property holds only where the theory is tied to the model, too (conformance/evid
 """
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -17,9 +17,10 @@ from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.table import CaseTable
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, as_json_text
-from raincheck.conformance.evidence.proofcircle import circle
+from raincheck.conformance.evidence.owed import Owed, Owes
+from raincheck.conformance.evidence.proofcircle import circle, circle_name
 from raincheck.conformance.evidence.prooftext import explained, readable, rows
-from raincheck.conformance.evidence.prooftie import tied
+from raincheck.conformance.evidence.prooftie import tied, tied_names
 from raincheck.conformance.evidence.store import (
     Found,
     code_key,
@@ -109,13 +110,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Prove each protocol's theory, or say which step fails and why."""
     seeds = _seeds(args.seeds)
     tasks = _tasks(args)
-    again = _reproduce(args, seeds)
+    again = reproduce(args)
     if args.dry_run:
         for task in tasks:
-            ui.announce(
-                f"would have Z3 {z3.get_version_string()} decide {len(task.work)} obligations of"
-                f" {task.proof.protocol}, seeds {', '.join(map(str, seeds))}"
-            )
+            ui.announce(f"would have Z3 {z3.get_version_string()} prove {task.asked(seeds)}")
         return Outcome("prove", (), again)
     evidence = Evidence("prove", args.out)
     store = store_of(args.cache, unused=args.no_cache)
@@ -152,6 +150,28 @@ class _Task:
             for each in obligations(self.subject)
             if each.kind != "implied" or each.claim in self.wanted
         ]
+
+    def asked(self, seeds: Sequence[int]) -> str:
+        """Return in words what is to be proved; no obligation is made for that."""
+        subject = self.subject
+        return (
+            f"that each of {len(subject.invariant)} conjuncts of {self.proof.protocol} is true"
+            f" initially and after {len(subject.transitions)} transitions, and"
+            f" {', '.join(self.wanted)}, seeds {', '.join(map(str, seeds))}"
+        )
+
+    @property
+    def names(self) -> Iterator[str]:
+        """Yield the names of all results, in their order."""
+        subject = self.subject
+        yield from (_step_name(subject, place) for place in _places(subject))
+        yield _vacuity_name(subject)
+        if not self.dropped:
+            yield from tied_names(self.proof, self.wanted)
+        yield from (f"{subject.name}-{name}" for name in self.wanted)
+        if not self.dropped:
+            for composed in self.proof.compositions():
+                yield circle_name(self.proof.protocol, composed)
 
     def key(self, seeds: Sequence[int], args: argparse.Namespace) -> str:
         """Return the key of everything that the verdict depends on."""
@@ -270,12 +290,20 @@ def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:
             raise UsageError(f"{option} {name}{what}: there is {have}.")
 
 
-def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that a run with these options owes."""
+    return Owes(
+        tuple(Owed(name, task.proof.protocol) for task in _tasks(args) for name in task.names)
+    )
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that proves the same again."""
     words = ["raincheck prove", *args.names]
     words += [f"--property {name}" for name in args.property]
     words += [f"--without {name}" for name in args.without]
     words += [f"--timeout {args.timeout}"] if args.timeout != TIMEOUT else []
-    return " ".join([*words, f"--seeds {','.join(map(str, seeds))}"])
+    return " ".join([*words, f"--seeds {','.join(map(str, _seeds(args.seeds)))}"])
 
 
 # ---------------------------------------------------------------------- proving
@@ -314,7 +342,7 @@ def _steps(
 ) -> list[Result]:
     """Return a result for Init and one for each action: does it preserve the invariant?"""
     results = []
-    for place in ("Init", *dict.fromkeys(each.action for each in subject.transitions)):
+    for place in _places(subject):
         tally = tallies[place]
         figures = tally.figures(seeds)
         verdict, lines = HOLDS, []
@@ -326,11 +354,22 @@ def _steps(
                 verdict = VIOLATED
         if tally.open:
             figures |= {"open": len(tally.open), "property": "Inductive"}
-        name = f"{subject.name}-step-{place}"
-        results.append(
-            Result(name, subject.name, verdict, figures=figures, detail="\n".join(lines))
-        )
+        name, detail = _step_name(subject, place), "\n".join(lines)
+        results.append(Result(name, subject.name, verdict, figures=figures, detail=detail))
     return results
+
+
+def _places(subject: Theory) -> tuple[str, ...]:
+    """Return Init and the actions, of which each has a result."""
+    return ("Init", *dict.fromkeys(each.action for each in subject.transitions))
+
+
+def _step_name(subject: Theory, place: str) -> str:
+    return f"{subject.name}-step-{place}"
+
+
+def _vacuity_name(subject: Theory) -> str:
+    return f"{subject.name}-vacuity"
 
 
 def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:
@@ -342,7 +381,7 @@ def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:
                 never.append(transition.name)
             progress.advance(note=transition.name)
     return Result(
-        f"{subject.name}-vacuity",
+        _vacuity_name(subject),
         subject.name,
         INCONCLUSIVE if never else HOLDS,
         figures={

@@ -5,11 +5,14 @@ that its record names as `run` defines the processes and the faults.
 """
 
 import argparse
-from typing import Final
+from typing import Any, Final, cast
 
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Outcome, Ui
+from raincheck.conformance.evidence.owed import UNKNOWN, Owes
 from raincheck.conformance.evidence.plans import usual_run
+from raincheck.conformance.field.campaign import Campaign
+from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import offering, protocol
 
 TRANSPORTS: Final = ("udp", "udp-multicast", "tcp")
@@ -73,12 +76,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.module("run").add_arguments(parser)
 
 
-def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Run the protocol's processes as often as asked, and check their traces."""
-    chosen = protocol(args.name) if args.name else usual_run()
-    if chosen is None:
+def owed(args: argparse.Namespace) -> Owes:
+    """Return the results that a run with these options owes, as far as its module says so."""
+    campaign = _campaign(args)
+    return UNKNOWN if campaign is None else campaign.owed()
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that runs the same again, "" if its module does not say it."""
+    campaign = _campaign(args)
+    return "" if campaign is None else campaign.again
+
+
+def _campaign(args: argparse.Namespace) -> Campaign[Any] | None:
+    make = getattr(_chosen(args).module("run"), "campaign", None)
+    return None if make is None else cast("Campaign[Any]", make(args, Ui(quiet=True)))
+
+
+def _chosen(args: argparse.Namespace) -> Protocol:
+    found = protocol(args.name) if args.name else usual_run()
+    if found is None:
         raise Inconclusive("No protocol here offers processes that can be run: name a module "
                            "as `run` in its record.")  # fmt: skip
+    return found
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Run the protocol's processes as often as asked, and check their traces."""
+    chosen = _chosen(args)
     outcome = chosen.get("run")(args, ui)
     if not isinstance(outcome, Outcome):
         raise UsageError(

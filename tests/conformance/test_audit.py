@@ -8,6 +8,7 @@ from argparse import Namespace
 from base64 import b64encode
 from functools import cache
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 from zlib import compress
 
@@ -15,31 +16,29 @@ import msgspec
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.cases.tables import load_cases, select
+from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.evidence.identity import digest_of, sources
 from raincheck.conformance.evidence.plans import Plan, plans
+from raincheck.conformance.evidence.seal import seal_of
+from raincheck.conformance.evidence.store import hash_of
 from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_text
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
 from raincheck.conformance.protocols.record import LINKS
 from raincheck.conformance.protocols.registry import protocols
-from raincheck.conformance.replay.mutants import load_mutants
 from raincheck.conformance.ui import Ui
-from raincheck.conformance.verbs import audit, auditsteps
+from raincheck.conformance.verbs import audit, auditowed, auditsteps
 from raincheck.conformance.verbs.doctor import examine
 
 QUIET = Ui(quiet=True)
 
 WRITER = """
-import base64, json, sys, zlib
-folder, verb, packed = sys.argv[1:4]
-results = zlib.decompress(base64.b64decode(packed))
+import base64, sys, zlib
+folder, packed = sys.argv[1:3]
 from pathlib import Path
 Path(folder).mkdir(parents=True)
-summary = {"verb": verb, "verdict": "holds", "results": json.loads(results),
-           "reproduce": verb, "run": {"started": "now", "seconds": 1.5, "sources": sys.argv[4]}}
-Path(folder, "summary.json").write_text(json.dumps(summary))
+Path(folder, "summary.json").write_bytes(zlib.decompress(base64.b64decode(packed)))
 """
 
 
@@ -61,54 +60,37 @@ def arguments(out: Path, **changes: object) -> Namespace:
     return Namespace(**values | changes)
 
 
-def results_of(name: str, tier: str = "quick") -> list[dict[str, object]]:
-    """What a good step answers."""
-    catalog = load_cases()
-    quick = [case for case in catalog if case.tier == "quick"]
-    layers = sorted({case.protocol for case in quick if not case.made_of})
-    shared: dict[str, object]
-    shared = {"protocol": "sequencer", "verdict": HOLDS, "expected": HOLDS}
-    match name:
+def results_of(plan: Plan, out: Path) -> list[dict[str, object]]:
+    """What a good step answers: all that it owes, and what the page's cells are made of."""
+    if plan.words[0] == "conform":  # there are no traces that would say whose they are
+        layers = sorted({case.protocol for case in load_cases() if not case.made_of})
+        return [
+            {"name": f"run-7: {protocol}", "protocol": protocol, "verdict": HOLDS}
+            | {"expected": HOLDS, "events": 100}
+            for protocol in layers
+        ]
+    return [
+        {"name": name, "protocol": protocol, "verdict": expected, "expected": expected}
+        | figures_of(plan.words[0], name, protocol)
+        for name, protocol, expected in auditowed.owes(plan, out).results
+    ]
+
+
+def figures_of(verb: str, name: str, protocol: str) -> dict[str, object]:
+    """The figures of a result."""
+    match verb:
         case "check":
-            return [
-                {"protocol": case.protocol, "verdict": case.expected, "expected": case.expected}
-                | {"name": case.name, "distinct_states": 10, "depth": 3}
-                for case in select(catalog, tier=tier)
-            ]
+            return {"distinct_states": 10, "depth": 3}
         case "mirror":
-            return [
-                shared | {"name": case.name, "protocol": case.protocol, "edges": 5}
-                for case in quick
-                if not case.made_of
-            ]
-        case "mutate":
-            wanted = [each for each in load_mutants() if each.quick or tier == "full"]
-            return [shared | {"name": each.name} for each in wanted]
-        case "run":
-            names = ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity")
-            names += ("VirtualSynchrony",)
-            return [shared | {"name": "run-1", "events": 100}] + [
-                shared | {"name": each} for each in names
-            ]
-        case "run-raincore":
-            return [shared | {"name": "ring-1", "protocol": "raincore", "events": 20}]
-        case "conform" | "conform-spark":
-            return [
-                shared | {"name": f"run-1: {protocol}", "protocol": protocol, "events": 100}
-                for protocol in layers
-            ]
-        case "prove":
-            return [
-                shared | {"name": f"{each}-P", "protocol": each, "property": "P", "seeds": [1]}
-                for each in layers
-            ]
+            return {"edges": 5}
+        case "run" if name[-1].isdigit():
+            return {"events": 100}
+        case "prove" if name.count("-") == 1:
+            return {"property": name.removeprefix(f"{protocol}-"), "seeds": [1]}
         case "generate":
-            return [
-                shared | figures | {"name": f"{each}-{what}", "protocol": each}
-                for each in layers
-                for what, figures in GENERATED.items()
-            ]
-    return [shared | {"name": name}]
+            what = next((each for each in GENERATED if each in name), "walked")
+            return GENERATED[what]
+    return {}
 
 
 GENERATED: dict[str, dict[str, object]] = {
@@ -122,16 +104,26 @@ STAND_IN = [sys.executable, "-I", "-S", "-c", WRITER]
 """It needs nothing that is installed."""
 
 
-def written(plan: Plan, out: Path, results: list[dict[str, object]]) -> list[str]:
+def written(
+    plan: Plan, out: Path, results: list[dict[str, object]], made_from: str = ""
+) -> list[str]:
     """A process that leaves a summary with these results, which a command line has to hold."""
-    packed = b64encode(compress(json.dumps(results).encode())).decode()
-    return [*STAND_IN, str(out / plan.name), plan.words[0], packed, digest_of(sources())]
+    verb, run = plan.words[0], {"started": "now", "seconds": 1.5, "files": {}}
+    summary = {"verb": verb, "verdict": "holds", "results": results}
+    summary["reproduce"] = auditowed.reproduced(plan, out)
+    summary["run"] = {**run, "sources": made_from or digest_of(sources())}
+    packed = b64encode(compress(sealed(summary).encode())).decode()
+    return [*STAND_IN, str(out / plan.name), packed]
+
+
+def sealed(summary: dict[str, Any]) -> str:
+    """The text of a summary with the seal that its verb gives it."""
+    return json.dumps(summary | {"run": {**summary["run"], "seal": seal_of(summary)}})
 
 
 def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:
     """A process that leaves the summary of a good step."""
-    quick = "full" not in plan.words and (plan.name != "mutate" or "--quick" in plan.words)
-    return written(plan, out, results_of(plan.name, "quick" if quick else "full"))
+    return written(plan, out, results_of(plan, out))
 
 
 @cache
@@ -237,11 +229,22 @@ def test_an_earlier_audit_gives_its_page_again(tmp_path: Path, good: Path) -> No
     again = audit.run(arguments(tmp_path / "b", source=[good]), QUIET)
 
     assert again.verdict == HOLDS
+    assert not again.head["reused"]
     (tmp_path / "empty").mkdir()
     nothing = audit.run(arguments(tmp_path / "c", source=[tmp_path / "empty"]), QUIET)
     assert nothing.verdict == INCONCLUSIVE
     with pytest.raises(UsageError, match="nowhere is no folder"):
         audit.run(arguments(tmp_path / "d", source=[tmp_path / "nowhere"]), QUIET)
+
+
+def made_elsewhere(part: Path, **other: object) -> dict[str, Any]:
+    """Let the audit in the folder be one of another machine or of other tools."""
+    made: dict[str, Any] = json.loads((part / "identity.json").read_text()) | other
+    (part / "identity.json").write_text(json.dumps(made))
+    summary = json.loads((part / "summary.json").read_text())
+    summary["run"]["files"]["identity.json"] = hash_of(part / "identity.json")
+    (part / "summary.json").write_text(sealed(summary))
+    return made
 
 
 @pytest.fixture
@@ -257,9 +260,7 @@ def parts(tmp_path: Path, stood_in: None) -> list[Path]:  # noqa: ARG001
 def test_the_parts_of_an_audit_are_put_together(
     tmp_path: Path, good: Path, parts: list[Path]
 ) -> None:
-    made = json.loads((parts[0] / "identity.json").read_text())
-    made["machine"]["processors"] = 1
-    (parts[0] / "identity.json").write_text(json.dumps(made))
+    made_elsewhere(parts[0], machine={"system": "x", "processor": "y", "processors": 1})
 
     options = arguments(tmp_path / "whole", source=parts, against=good / "summary.json")
     whole = audit.run(options, QUIET)
@@ -281,10 +282,11 @@ def test_parts_that_do_not_fit_are_refused(tmp_path: Path, parts: list[Path]) ->
 
     refused("both have the step check: name one", *parts, parts[0])
     refused("is the folder of --out too", *parts, out="one")
-    made = json.loads((parts[1] / "identity.json").read_text())
-    made["tools"]["Java"] = "another"
-    (parts[1] / "identity.json").write_text(json.dumps(made))
+    before = (parts[1] / "identity.json").read_text()
+    made = made_elsewhere(parts[1], tools={"java": "another"})
     refused("one and .*two were made with different tools", *parts)
+    (parts[1] / "identity.json").write_text(before)
+    refused("identity.json is not as its audit has left it", *parts)
     made["sources"]["raincheck/spec/Flush.tla"] = "another"
     (parts[1] / "identity.json").write_text(json.dumps(made))
     refused(r"two is of other sources \(raincheck/spec/Flush\.tla\)", *parts)
@@ -385,7 +387,7 @@ def summary_at(folder: Path) -> AuditSummary:
 
 def without_field(plan: Plan, out: Path, **_: object) -> list[str]:
     """As `stand_in`, but of the ring no trace was recorded."""
-    kept = [each for each in results_of(plan.name) if each["protocol"] != "raincore"]
+    kept = [each for each in results_of(plan, out) if each["protocol"] != "raincore"]
     if not plan.name.startswith(("run", "conform")):
         return stand_in(plan, out)
     return written(plan, out, kept)
@@ -432,7 +434,7 @@ def test_a_step_whose_verdict_is_not_that_of_its_results_makes_no_green(
         found |= {"verdict": "violated", "results": others}
     else:
         found["results"][0]["verdict"] = "inconclusive"
-    summary.write_text(json.dumps(found))
+    summary.write_text(sealed(found))
 
     again = audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
 
@@ -449,7 +451,7 @@ def test_a_case_or_a_mutant_without_a_result_is_a_gap(
     summary = tmp_path / "a" / step / "summary.json"
     found = json.loads(summary.read_text())
     lost = found["results"].pop()
-    summary.write_text(json.dumps(found))
+    summary.write_text(sealed(found))
 
     again = audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
 
@@ -500,7 +502,7 @@ def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(
     def failing(plan: Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "generate":
             return stand_in(plan, out)
-        results = results_of("generate")
+        results = results_of(plan, out)
         for each in results:
             if each["name"] == "stable-lockstep":
                 each["verdict"] = "violated"
@@ -535,7 +537,7 @@ def test_a_failure_that_an_interrupted_step_had_found_is_not_forgotten(
     def interrupted(plan: Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "generate":
             return stand_in(plan, out)
-        results = [each for each in results_of("generate") if each["protocol"] in ("flush", "gms")]
+        results = [each for each in results_of(plan, out) if each["protocol"] in ("flush", "gms")]
         results[-1]["verdict"] = "violated"
         return [sys.executable, "-c", INTERRUPTED, str(out / plan.name), json.dumps(results)]
 
@@ -611,7 +613,8 @@ def test_a_step_of_other_sources_is_done_again_when_an_audit_is_resumed(
     broken_off: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ended = sorted(broken_off.glob("*/summary.json"))
-    ended[0].write_text(ended[0].read_text().replace(digest_of(sources()), "0" * 64))
+    other = ended[0].read_text().replace(digest_of(sources()), "0" * 64)
+    ended[0].write_text(sealed(json.loads(other)))
     begun: list[str] = []
 
     def noted(plan: Plan, *_: object, **__: object) -> object:
@@ -684,7 +687,7 @@ def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path, g
 def test_a_step_that_was_put_in_from_elsewhere_is_refused(tmp_path: Path, good: Path) -> None:
     shutil.copytree(good, tmp_path / "a")
     path = tmp_path / "a" / "mirror" / "summary.json"
-    path.write_text(path.read_text().replace(digest_of(sources()), "0" * 64))
+    path.write_text(sealed(json.loads(path.read_text().replace(digest_of(sources()), "0" * 64))))
 
     with pytest.raises(UsageError, match=r"mirror is not of the audit in"):
         audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
@@ -694,8 +697,8 @@ def test_a_step_made_while_the_sources_changed_makes_the_audit_inconclusive(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other(plan: Plan, out: Path, **_: object) -> list[str]:
-        words = stand_in(plan, out)
-        return [*words[:-1], "0" * 64] if plan.name == "prove" else words
+        made_from = "0" * 64 if plan.name == "prove" else ""
+        return written(plan, out, results_of(plan, out), made_from)
 
     monkeypatch.setattr(auditsteps, "command_of", other)
 
@@ -735,7 +738,7 @@ def test_every_finding_has_a_file_and_a_line(
     def violated(plan: Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "check":
             return stand_in(plan, out)
-        results = results_of("check")
+        results = results_of(plan, out)
         for each in results:
             if each["name"] == "sequencer-f13-repaired":
                 each["verdict"] = "TotalOrder"
@@ -795,6 +798,8 @@ def test_the_latest_full_audit_is_linked_from_the_quick_ones(tmp_path: Path) -> 
 
     assert quick.head["latest_full"]["folder"] == "one"
     assert '<a href="../one/report.html">' in (runs / "two" / "report.html").read_text()
+    shutil.rmtree(runs / "one")  # and nobody links what is no longer there
+    assert audit._latest_full(runs / "two") == {}
 
 
 @pytest.mark.usefixtures("stood_in")
@@ -805,6 +810,8 @@ def test_reused_evidence_is_said_at_the_top(tmp_path: Path) -> None:
     assert any(line.startswith("REUSED") for line in outcome.headline)
     page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
     assert "--reuse" in page[: page.index("What is not proved")]
+    again = audit.run(arguments(tmp_path / "b", source=[tmp_path / "a"]), QUIET)
+    assert again.head["reused"]
 
 
 def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:

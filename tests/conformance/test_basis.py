@@ -285,6 +285,20 @@ def test_a_property_of_a_protocol_rests_on_its_proof_and_its_traces(toy: SimpleN
     assert row.cells["Z3"].verdict == row.cells["field"].verdict == HOLDS
     assert row.cells["field"].text == "1 traces, 120 events, each one the model's"
     assert basis.actions == {"handover!Pass": {"lockstep": 9}}
+    assert not basis.without_a_rule
+
+
+def test_an_action_that_is_taken_only_without_a_rule_is_named(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+    seen = entry(
+        "handover-actions", edges_by_action={"Drop": 2}, taken_without_a_rule_alone=["Drop"]
+    )
+    steps = [each for each in toy_steps(case) if each.name != "mutate"]
+
+    basis = compile_basis((*steps, step("mutate", [{**seen, "protocol": "handover"}])), (case,), ())
+
+    assert basis.without_a_rule == ("handover!Drop",)
+    assert basis.actions["handover!Drop"] == {"mutate": 2}
 
 
 @pytest.mark.parametrize(

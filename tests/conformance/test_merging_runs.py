@@ -325,7 +325,7 @@ def test_a_run_is_judged_by_its_logs_of_primary_views(tmp_path: Path) -> None:
             (tmp_path / "deliveries" / f"run-1.{member}.0.jsonl").write_bytes(text)
         judged = judge(record, tmp_path, takes_state=True, primary=True)
         assert judged.verdicts[TRACE] == "inconclusive"  # nobody has written one
-        return {name: judged.verdicts[name] for name in PRIMARY if name != TRACE}
+        return {name: judged.verdicts[name] for name in PRIMARY}
 
     assert verdicts() == {"OnePrimary": "holds", "OnlyPrimary": "holds", "Once": "holds"}
     with (tmp_path / FOLDER / "run-1.c.0.jsonl").open("a") as file:

@@ -331,6 +331,7 @@ def test_a_case_that_turns_out_too_large_is_left_out_unless_it_is_asked_for(tmp_
 
     assert (by_tier.results, by_tier.verdict) == ((), "inconclusive")
     assert [each["name"] for each in left_out] == ["token"]
+    assert by_tier.more["left_out"] == left_out
     assert (pinned.results, reasons) == ((), ["it has 32 states, more than --limit 10"])
     assert [result.verdict for result in by_name.results] == ["inconclusive"]
 

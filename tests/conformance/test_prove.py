@@ -5,6 +5,7 @@ import json
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.protocols.registry import offering
 
 SEQUENCER = ("sequencer",)
 
@@ -109,5 +110,8 @@ def test_a_dry_run_says_what_would_be_proved_and_proves_nothing(capsys, tmp_path
     code = main(["prove", "-n", "--out", str(tmp_path / "out")])
 
     assert code == 0
-    assert "obligations of sequencer, seeds 1, 2" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "conjuncts of sequencer is true initially and after" in said
+    assert "TotalOrder" in said
+    assert said.count("seeds 1, 2") == len(offering("proof"))
     assert not (tmp_path / "out").exists()

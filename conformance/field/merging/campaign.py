@@ -10,15 +10,17 @@ from collections.abc import Iterator
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping, reader_of
 from raincheck.conformance.field.faults import Plan, kinds_of
 from raincheck.conformance.field.stack.campaign import LARGEST
 from raincheck.conformance.field.stack.faults import Fault
+from raincheck.conformance.outcome import HOLDS
 
-from .checks import MergingJudged, judge, results
+from .checks import MergingJudged, judge, promised, results
 from .faults import KINDS, make_plan
 from .members import MODULE
-from .run import MergingRecord, MergingRun, MergingSettings, record_of
+from .run import MergingRecord, MergingRun, MergingSettings, record_of, run_name
 from .traced import TRACED
 
 __all__ = ["AUDIT", "FULL", "QUICK", "TRACED", "add_arguments", "run", "settings_of"]
@@ -71,7 +73,12 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
         if given:
             raise UsageError(f"{option} is for the ring: use raincheck run raincore.")
-    return MergingCampaign(args, ui, settings_of(args)).run()
+    return campaign(args, ui).run()
+
+
+def campaign(args: argparse.Namespace, ui: Ui) -> MergingCampaign:
+    """Return the runs that are requested."""
+    return MergingCampaign(args, ui, settings_of(args))
 
 
 class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
@@ -110,6 +117,15 @@ class MergingCampaign(GroupCampaign[MergingJudged, MergingSettings, Fault]):
         assert isinstance(record, MergingRecord)
         takes_state = self.settings.on_merge == "state"
         return judge(record, out, takes_state=takes_state, primary=bool(self.settings.primary))
+
+    def owed(self) -> Owes:
+        """Return a result for each run, and one for each property that such runs promise."""
+        takes_state, primary = self.settings.on_merge == "state", bool(self.settings.primary)
+        seeds = range(self.args.seed, self.args.seed + self.args.runs)
+        names = [run_name(self.settings, seed) for seed in seeds]
+        names += promised(takes_state=takes_state, primary=primary)
+        found = tuple(Owed(name, MergingJudged.protocol) for name in names)
+        return Owes(found, others=frozenset({HOLDS}))
 
     def results(self, runs: list[MergingJudged], again: dict[int, str]) -> tuple[Result, ...]:
         """Return one result for each run, and one for each property over all runs."""

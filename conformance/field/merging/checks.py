@@ -40,12 +40,11 @@ ASKED = ("no_duplication", "no_creation", "sender_fifo")
 """The promises that are asked of the logs. Not `state_cut` and `agreement`: a side that takes
 another one's state loses what it alone has delivered, and has what was delivered in no view of its.
 """
-PRIMARY = ("OnePrimary", "OnlyPrimary", "Once", TRACE)
+PRIMARY = ("OnePrimary", "OnlyPrimary", "Once")
 """The properties of a group of which only the primary side goes on. OnePrimary: its primary views
 are one chain. OnlyPrimary: nobody delivers in a view that is not primary. Once: nobody delivers
 what is in its state; asked if sides take a state, instead of `no_duplication`, which does not know
-that a state undoes what a member alone has delivered. Trace: what PRIMARY did is what its model
-does, and no invariant of it is broken.
+that a state undoes what a member alone has delivered.
 """
 ACROSS = ("OneGroup", "Integrity", "Logs", "Together", "OneOrder", "OneView", "SameState")
 FIRM = (TRACE, *ACROSS, *PRIMARY)
@@ -69,11 +68,10 @@ class MergingJudged(Judged[MergingRecord]):
     @property
     def owed(self) -> list[str]:
         """Return the properties that have to hold."""
-        left_out = set() if self.takes_state else {"SameState", "Once"}
-        left_out |= set() if self.primary else set(PRIMARY)
+        found = promised(takes_state=self.takes_state, primary=self.primary)
         if not self.record.merges:  # no cut lasted long enough to part anybody
-            left_out.add("OneGroup")
-        return [name for name in FIRM if name not in left_out or name in self.verdicts]
+            found.remove("OneGroup")
+        return [name for name in FIRM if name in found or name in self.verdicts]
 
     @property
     def counts(self) -> dict[str, object]:
@@ -85,6 +83,13 @@ class MergingJudged(Judged[MergingRecord]):
             "lives": len(lives),
             "transfers": sum(member.transfers for member in lives),
         }
+
+
+def promised(*, takes_state: bool, primary: bool) -> list[str]:
+    """Return the properties that have to hold in runs of that kind."""
+    left_out = set() if takes_state else {"SameState", "Once"}
+    left_out |= set() if primary else {*PRIMARY}
+    return [name for name in FIRM if name not in left_out]
 
 
 def judge(
@@ -106,7 +111,6 @@ def judge(
         _judge_states(judged)
     if primary:
         _judge_primaries(judged, folder)
-        judged.judge_traces(folder)
     return judged
 
 

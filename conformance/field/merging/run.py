@@ -57,8 +57,12 @@ class MergingRecord(Record):
 
 def record_of(settings: MergingSettings, seed: int) -> MergingRecord:
     """Return the record of the run of that seed; runs of two kinds may be judged together."""
-    kind = "primary" if settings.primary else "merging"
-    return MergingRecord(f"{kind}-{seed}", seed, make_plan(settings.kinds, seed))
+    return MergingRecord(run_name(settings, seed), seed, make_plan(settings.kinds, seed))
+
+
+def run_name(settings: MergingSettings, seed: int) -> str:
+    """Return the name of that run."""
+    return f"{'primary' if settings.primary else 'merging'}-{seed}"
 
 
 class MergingRun(ClusterRun):

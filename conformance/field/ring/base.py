@@ -17,7 +17,7 @@ from .deeds import deed
 from .faults import STORM, make_ring_plan
 from .fence import Resource
 from .members import RingMember, RingMembers, settled
-from .record import NAMES, TIMES, RingRecord, RingSettings
+from .record import NAMES, TIMES, RingRecord, RingSettings, run_name
 from .status import Status
 
 SHORT = 4.0
@@ -43,7 +43,7 @@ class RingBase(Run[RingRecord, RingMember]):
     ) -> None:
         """`watch` receives the members' statuses, `on_act` the harness's acts."""
         plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
-        super().__init__(RingRecord(f"ring-{seed}", seed, plan), folder, "traces")
+        super().__init__(RingRecord(run_name(seed), seed, plan), folder, "traces")
         self.settings = settings
         self._draw = Random(f"ring run {seed}")
         self._on_act = on_act

@@ -10,15 +10,24 @@ from contextlib import AbstractContextManager
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import UNKNOWN, Owed, Owes
 from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping, reader_of
 from raincheck.conformance.field.faults import Plan, kinds_of
+from raincheck.conformance.field.judged import TRACE
 from raincheck.conformance.field.record import name_of
-from raincheck.conformance.field.ring.checks import RingJudged, judge_ring, ring_results
+from raincheck.conformance.field.ring.checks import PROMISED, RingJudged, judge_ring, ring_results
 from raincheck.conformance.field.ring.faults import KINDS, RingFault, make_ring_plan
 from raincheck.conformance.field.ring.members import MODULE
-from raincheck.conformance.field.ring.record import PROTOCOL, TIMES, RingRecord, RingSettings
+from raincheck.conformance.field.ring.record import (
+    PROTOCOL,
+    TIMES,
+    RingRecord,
+    RingSettings,
+    run_name,
+)
 from raincheck.conformance.field.ring.run import RingRun
 from raincheck.conformance.field.ring.watch import Watch
+from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.ui import Steps
 
 FEWEST, MOST = 3, 8
@@ -47,7 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Run the ring as often as requested, and check each run."""
-    return RingCampaign(args, ui, settings_of(args)).run()
+    return campaign(args, ui).run()
+
+
+def campaign(args: argparse.Namespace, ui: Ui) -> RingCampaign:
+    """Return the runs that are requested."""
+    return RingCampaign(args, ui, settings_of(args))
 
 
 class RingCampaign(GroupCampaign[RingJudged, RingSettings, RingFault]):
@@ -70,7 +84,7 @@ class RingCampaign(GroupCampaign[RingJudged, RingSettings, RingFault]):
 
     def founders(self, seed: int) -> Iterator[dict[str, object]]:
         """Yield the options of each founder."""
-        record, out = RingRecord(f"ring-{seed}", seed, self.plan(seed)), self.args.out
+        record, out = RingRecord(run_name(seed), seed, self.plan(seed)), self.args.out
         options = RingRun.options_of(self.settings, record, out)
         names = [name_of(number) for number in range(self.settings.members)]
         places = ",".join(f"{name}@HOST:PORT" for name in names)
@@ -106,6 +120,16 @@ class RingCampaign(GroupCampaign[RingJudged, RingSettings, RingFault]):
             f"; {name} violated" + (f" after {soonest[name]:.2f} s" if name in soonest else "")
             for name in (judged.violated if judged.as_written else [])
         )
+
+    def owed(self) -> Owes:
+        """Return a result for each run and each promise; what the protocol as written keeps nobody
+        knows before.
+        """
+        if self.args.as_written:
+            return UNKNOWN
+        names = [run_name(seed) for seed in range(self.args.seed, self.args.seed + self.args.runs)]
+        names += [] if self.args.no_check else [TRACE, *PROMISED]
+        return Owes(tuple(Owed(name, PROTOCOL) for name in names), others=frozenset({HOLDS}))
 
     def results(self, runs: list[RingJudged], again: dict[int, str]) -> tuple[Result, ...]:
         """Return one result for each run, and one for each property over all runs."""

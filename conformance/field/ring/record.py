@@ -38,6 +38,11 @@ class RingSettings(RunSettings):
     as_written: bool = False
 
 
+def run_name(seed: int) -> str:
+    """Return the name of the run of that seed."""
+    return f"ring-{seed}"
+
+
 @dataclass(slots=True)
 class RingRecord(RunRecord[RingFault, RingMember]):
     """The record of one run, of the ring and of the resource that its lock protects."""

@@ -1,5 +1,7 @@
 """Run a real group under faults, and check its traces and logs (`raincheck run stack`)."""
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import random
@@ -8,13 +10,23 @@ from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
+from raincheck.conformance.evidence.owed import Owed, Owes
 from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping, reader_of
 from raincheck.conformance.field.faults import Plan, kinds_of
-from raincheck.conformance.field.stack.checks import ClusterJudged, judge, results
+from raincheck.conformance.field.stack.checks import (
+    NOT_PROMISED,
+    ClusterJudged,
+    judge,
+    promised,
+    property_name,
+    protocol_of,
+    results,
+)
 from raincheck.conformance.field.stack.faults import KINDS, Fault, make_plan
 from raincheck.conformance.field.stack.members import MODULE
 from raincheck.conformance.field.stack.record import Record, Settings
-from raincheck.conformance.field.stack.run import ClusterRun
+from raincheck.conformance.field.stack.run import ClusterRun, run_name
+from raincheck.conformance.outcome import HOLDS
 from raincheck.impl.stack.config import DELIVERIES, ORDERS, REPAIRS, STABILITIES
 
 HEAVY = ("unicast", "nakack")
@@ -116,7 +128,12 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
         if given:
             raise UsageError(f"{option} is for the ring: use raincheck run raincore.")
-    return ClusterCampaign(args, ui, settings_of(args)).run()
+    return campaign(args, ui).run()
+
+
+def campaign(args: argparse.Namespace, ui: Ui) -> ClusterCampaign:
+    """Return the runs that are requested."""
+    return ClusterCampaign(args, ui, settings_of(args))
 
 
 class ClusterCampaign(GroupCampaign[ClusterJudged, Settings, Fault]):
@@ -156,6 +173,19 @@ class ClusterCampaign(GroupCampaign[ClusterJudged, Settings, Fault]):
         """Return the violations that are only shown."""
         names = [name for name in judged.witnesses if name in judged.verdicts]
         return f"; seen violated: {', '.join(names)}" if names else ""
+
+    def owed(self) -> Owes:
+        """Return a result for each run, and one for each property that such runs promise."""
+        seeds, order = range(self.args.seed, self.args.seed + self.args.runs), self.settings.order
+        safe = self.settings.delivery == "safe"
+        names = [run_name(self.settings, seed) for seed in seeds]
+        names += [property_name(name, safe=safe) for name in self._promised(safe=safe)]
+        found = tuple(Owed(name, protocol_of(order)) for name in names)
+        return Owes(found, others=frozenset({HOLDS, NOT_PROMISED}))
+
+    def _promised(self, *, safe: bool) -> list[str]:
+        return promised(by_logs=self.settings.order != ORDERS[0], safe=safe,
+                        checked=not self.args.no_check)  # fmt: skip
 
     def results(self, runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, ...]:
         """Return one result for each run, and one for each property over all runs."""

@@ -86,14 +86,10 @@ class ClusterJudged(Judged[Record]):
     @property
     def owed(self) -> list[str]:
         """Return the properties that have to hold, as far as they are judged."""
-        left_out = {NEEDS_TWO} if self.checked else {NEEDS_TWO, *NEEDS_TRACES}
-        names: Iterable[str] = FIRM
-        if self.record.by_logs:
-            left_out |= {"InView"}
-        if self.record.safe:
-            names = (*FIRM, *UNIFORM)
-            left_out |= set() if self.checked else {*UNIFORM}
-        return [name for name in names if name not in left_out or name in self.verdicts]
+        record = self.record
+        found = promised(by_logs=record.by_logs, safe=record.safe, checked=self.checked)
+        names = (*FIRM, *UNIFORM) if record.safe else FIRM
+        return [name for name in names if name in found or name in self.verdicts]
 
     @property
     def counts(self) -> dict[str, object]:
@@ -106,6 +102,24 @@ class ClusterJudged(Judged[Record]):
             "unordered": sum(m.unordered.get("sent", 0) for m in self.record.lives),
             **{name: sum(m.talk.get(name, 0) for m in self.record.lives) for name in TALK},
         }
+
+
+def promised(*, by_logs: bool, safe: bool, checked: bool) -> list[str]:
+    """Return the properties that have to hold in every run of that kind."""
+    left_out = {NEEDS_TWO} if checked else {NEEDS_TWO, *NEEDS_TRACES, *UNIFORM}
+    left_out |= {"InView"} if by_logs else set()
+    names = (*FIRM, *UNIFORM) if safe else FIRM
+    return [name for name in names if name not in left_out]
+
+
+def property_name(name: str, *, safe: bool) -> str:
+    """Return the name of the result about a property in all runs of that kind."""
+    return ": ".join((SAFE, name)) if safe else name
+
+
+def protocol_of(order: str) -> str:
+    """Return the protocol whose results those of such runs are."""
+    return (ClusterJudged if order == "sequencer" else TotalJudged).protocol
 
 
 class TotalJudged(ClusterJudged):
@@ -285,8 +299,7 @@ def results(runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, .
     for name in (*FIRM, *UNIFORM) if safe else FIRM:
         if (worst := over_all(runs, name)) is not None:
             verdict, figures = worst
-            name = ": ".join((SAFE, name)) if safe else name
-            found.append(Result(name, protocol, verdict, HOLDS, figures))
+            found.append(Result(property_name(name, safe=safe), protocol, verdict, HOLDS, figures))
     for name in () if safe else UNIFORM:
         counts = counted(every, name)
         if not counts:

@@ -19,6 +19,14 @@ MOST_EXCLUDED = 10
 """The number of times that a member may be suspected before the run is given up."""
 
 
+def run_name(settings: Settings, seed: int) -> str:
+    """Return the name of the run of that seed; runs of several kinds may be judged together."""
+    order = settings.order
+    usual = "gossip" if settings.stability == "gossip" else "run"
+    kind = "safe" if settings.delivery == "safe" else usual if order == "sequencer" else order
+    return f"{kind}-{seed}"
+
+
 class ClusterRun(Run[Record, Member]):
     """Drives one run of a group."""
 
@@ -36,11 +44,8 @@ class ClusterRun(Run[Record, Member]):
     @staticmethod
     def _recorded(settings: Settings, seed: int) -> Record:
         """Return the record of the run of that seed, with its faults planned."""
-        safe, order = settings.delivery == "safe", settings.order
-        usual = "gossip" if settings.stability == "gossip" else "run"
-        kind = "safe" if safe else usual if order == "sequencer" else order
-        plan = make_plan(settings.kinds, seed)
-        return Record(f"{kind}-{seed}", seed, plan, order=order, safe=safe)
+        safe, plan = settings.delivery == "safe", make_plan(settings.kinds, seed)
+        return Record(run_name(settings, seed), seed, plan, order=settings.order, safe=safe)
 
     # ------------------------------------------------------------------ beginning and end
 
