@@ -18,8 +18,8 @@ from raincheck.conformance.outcome import Outcome, Result, plain
 from raincheck.conformance.report.pages import junit_xml, report_html
 from raincheck.conformance.ui import Ui
 
+from .checksum import CHECKSUM, FILES, checksum_of
 from .identity import digest
-from .seal import FILES, SEAL, seal_of
 from .store import hash_of
 
 __all__ = ["Evidence", "Outcome", "Result", "Ui", "as_json_text", "reserve_folder"]
@@ -110,7 +110,7 @@ class Evidence:
             FILES: dict(self._written),
         }
         summary = plain(outcome.as_json() | {"run": run})
-        summary["run"][SEAL] = seal_of(summary)
+        summary["run"][CHECKSUM] = checksum_of(summary)
         self.write_json(INCOMPLETE, summary)
         with _writing(self.folder):
             os.replace(self.folder / INCOMPLETE, self.folder / SUMMARY)

@@ -111,7 +111,7 @@ class RunForm(msgspec.Struct, forbid_unknown_fields=True):
     seconds: float
     sources: str
     files: dict[str, str] = {}
-    seal: str = ""
+    checksum: str = ""
 
 
 class AuditSummary(msgspec.Struct, forbid_unknown_fields=True):

@@ -19,11 +19,11 @@ from typing import Any, Final
 from raincheck.conformance.cases.tables import HOLDS
 from raincheck.conformance.evidence.basis import Entry, Step
 from raincheck.conformance.evidence.cells import ENGINES
+from raincheck.conformance.evidence.checksum import altered
 from raincheck.conformance.evidence.folder import INCOMPLETE
 from raincheck.conformance.evidence.identity import some
 from raincheck.conformance.evidence.owed import Owes, fault_in
 from raincheck.conformance.evidence.plans import Plan
-from raincheck.conformance.evidence.seal import altered
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.registry import project
 

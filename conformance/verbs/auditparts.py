@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.checksum import FILES
 from raincheck.conformance.evidence.folder import SUMMARY
 from raincheck.conformance.evidence.plans import Plan
 from raincheck.conformance.evidence.reading import json_in
-from raincheck.conformance.evidence.seal import FILES
 from raincheck.conformance.evidence.store import hash_of
 
 from .auditsteps import IDENTITY, PLAN, made_from

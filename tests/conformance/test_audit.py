@@ -18,10 +18,10 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.checksum import checksum_of
 from raincheck.conformance.evidence.folder import Result
 from raincheck.conformance.evidence.identity import digest_of, sources
 from raincheck.conformance.evidence.plans import Plan, plans
-from raincheck.conformance.evidence.seal import seal_of
 from raincheck.conformance.evidence.store import hash_of
 from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_text
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
@@ -117,8 +117,8 @@ def written(
 
 
 def sealed(summary: dict[str, Any]) -> str:
-    """The text of a summary with the seal that its verb gives it."""
-    return json.dumps(summary | {"run": {**summary["run"], "seal": seal_of(summary)}})
+    """The text of a summary with the checksum that its verb gives it."""
+    return json.dumps(summary | {"run": {**summary["run"], "checksum": checksum_of(summary)}})
 
 
 def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:

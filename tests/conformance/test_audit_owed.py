@@ -16,10 +16,10 @@ import pytest
 
 from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.cells import found_in
+from raincheck.conformance.evidence.checksum import checksum_of
 from raincheck.conformance.evidence.folder import Evidence, Result
 from raincheck.conformance.evidence.owed import Owed
 from raincheck.conformance.evidence.plans import Plan, plans
-from raincheck.conformance.evidence.seal import seal_of
 from raincheck.conformance.outcome import INCONCLUSIVE, Outcome
 from raincheck.conformance.verbs import auditowed, auditsteps, run
 
@@ -49,12 +49,12 @@ def left(plan: Plan, out: Path, results: tuple[Owed, ...] | None = None) -> Path
     return out / plan.name / "summary.json"
 
 
-def change(path: Path, how: Callable[[Json], object], *, seal: bool = True) -> None:
-    """Change the summary, and seal it again, as nobody does by accident."""
+def change(path: Path, how: Callable[[Json], object], *, checksum: bool = True) -> None:
+    """Change the summary, and its checksum, as nobody does by accident."""
     summary = json.loads(path.read_text())
     how(summary)
-    if seal:
-        summary["run"]["seal"] = seal_of(summary)
+    if checksum:
+        summary["run"]["checksum"] = checksum_of(summary)
     path.write_text(json.dumps(summary))
 
 
@@ -175,14 +175,14 @@ ACCIDENTS: dict[str, Callable[[Json], object]] = {
     "the time": lambda found: found["run"].update(seconds=0),
     "the sources": lambda found: found["run"].update(sources=""),
     "a file's hash": lambda found: found["run"]["files"].clear(),
-    "no seal": lambda found: found["run"].pop("seal"),
+    "no checksum": lambda found: found["run"].pop("checksum"),
     "the command": lambda found: found.update(reproduce="raincheck check"),
 }
 
 
 @pytest.mark.parametrize("accident", ACCIDENTS)
 def test_a_summary_that_was_changed_is_a_gap(tmp_path: Path, accident: str) -> None:
-    change(left(QUICK["damage"], tmp_path), ACCIDENTS[accident], seal=False)
+    change(left(QUICK["damage"], tmp_path), ACCIDENTS[accident], checksum=False)
 
     step = auditsteps.read(QUICK["damage"], tmp_path, None)
     assert step.verdict == INCONCLUSIVE

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 import pytest
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.checksum import altered
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, reserve_folder
-from raincheck.conformance.evidence.seal import altered
 from raincheck.conformance.outcome import plain
 from raincheck.conformance.report.pages import junit_xml, mark_of
 
@@ -112,7 +112,7 @@ def test_a_finished_run_has_its_three_files(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "e" / "summary.json").read_text())
     assert summary["verdict"] == "violated"
     assert summary["results"][0]["distinct_states"] == 7
-    assert summary["run"].keys() == {"started", "seconds", "sources", "files", "seal"}
+    assert summary["run"].keys() == {"started", "seconds", "sources", "files", "checksum"}
     assert summary["run"]["files"].keys() == {"junit.xml", "report.html", "graphs/one.json"}
     assert altered(tmp_path / "e", summary) == ""
     (tmp_path / "e" / "graphs" / "one.json").unlink()

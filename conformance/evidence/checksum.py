@@ -1,4 +1,4 @@
-"""The seal of a summary, and the hashes of the files beside it: what became of them since.
+"""The checksum of a summary, and the hashes of the files beside it: what became of them since.
 
 They are for accidents: a filter in a pipeline, a copy that was cut, an upload that left files out.
 They have no key, so whoever wants to forge evidence can.
@@ -15,20 +15,20 @@ from typing import Any, Final
 from .identity import some
 from .store import hash_of
 
-SEAL: Final = "seal"
+CHECKSUM: Final = "checksum"
 FILES: Final = "files"
 
 
-def seal_of(summary: Mapping[str, Any]) -> str:
-    """Return the hash of all that the summary says, but for the seal itself."""
-    run = {key: each for key, each in summary["run"].items() if key != SEAL}
+def checksum_of(summary: Mapping[str, Any]) -> str:
+    """Return the hash of all that the summary says, but for the checksum itself."""
+    run = {key: each for key, each in summary["run"].items() if key != CHECKSUM}
     text = json.dumps({**summary, "run": run}, sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 def altered(folder: Path, summary: Mapping[str, Any]) -> str:
     """Return what has become of the evidence in the folder since its verb left it, or ""."""
-    if summary["run"].get(SEAL) != seal_of(summary):
+    if summary["run"].get(CHECKSUM) != checksum_of(summary):
         return "its summary.json is not as its verb has left it"
     files = summary["run"][FILES]
     gone = [name for name in files if not (folder / name).is_file()]
