@@ -32,18 +32,17 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "pbcast-f8-repaired": "Discard is taken",
     "pbcast-lost-two": "Lose is taken",
     "primary-pair": "Crash, Restart and SetVotes are taken",
-    "raincore-split": "Split and Heal are taken",
+    "raincore-split-pair": "Split and Heal are taken",
     "raincore-start": "Leave and TokenDelivered are taken",
     "ring-start-leaver-repaired": "Leave is taken",
+    "sequencer-return-one": "Restart is taken",
     "stable-exclude": "Exclude is taken",
     "stable-return": "Crash and Restart are taken",
     "state-transfer-crash": "the largest graph of state transfer",
-    "state-transfer-garbage-crash": "Garble is taken",
+    "state-transfer-garbage-given-up": "Garble is taken",
     "state-transfer-refuse": "ReadFailed and ReceiveRefuse are taken",
     "total-acknowledged": "Acknowledge and ReceiveCumSeqAck are taken",
-    "unicast-anew": "datagrams are lost, doubled and reordered, and a connection is opened anew",
-    "unicast-forget": "the largest graph of UNICAST",
-    "unicast-return": "Crash and Restart are taken",
+    "unicast-return-one": "Crash and Restart are taken",
 }
 """Cases that are quick for what the tables do not say, and what that is: `generate` wants each
 action taken on the real core, and each protocol has a graph that is not small.
