@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
@@ -19,6 +19,13 @@ class Connecting(Generic[T]):
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._connect().__await__()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        """Say what is missing to who uses it as if it were open."""
+        raise AttributeError(
+            f"what connect() returns has no {name} before it is open: await it, or enter it with "
+            f"`async with`"
+        )
 
     async def __aenter__(self) -> T:
         self._made = await self._connect()

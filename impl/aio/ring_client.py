@@ -165,6 +165,7 @@ class RingClient(WithLocks):
 
     async def close(self) -> None:
         """Give everything back, and end; locks that are held are lost. Again, it has no effect."""
+        self._driver.check_loop()
         if not self._closed:
             self._closed = True
             self._end_locks("the client is closed")

@@ -65,6 +65,14 @@ class StateFile:
         try:
             self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for there in (path, self._next):
+                # Opening a pipe would wait for ever, and stop the whole loop.
+                if there.exists() and not (there.is_file() or there.is_dir()):
+                    self.close()
+                    raise ConfigError(
+                        f"state file {path} cannot be used: {there} is no file, but a pipe or a "
+                        f"device; name a file, which may not be there yet"
+                    )
         except BlockingIOError:
             self.close()
             raise ConfigError(
@@ -88,7 +96,8 @@ class StateFile:
             return None
         except OSError as problem:
             raise ConfigError(
-                f"state file {self.path} cannot be read: {problem.strerror}"
+                f"state file {self.path} cannot be read: {problem.strerror}; name a file that can "
+                f"be read and written"
             ) from None
         except _OtherVersion as problem:
             raise ConfigError(
