@@ -91,6 +91,17 @@ def place_of(text: str) -> Place | None:
     return Place(host, number)
 
 
+def reader_at(text: str) -> Place | None:
+    """Return the socket that a text names, for who calls a reader there; the rest as `place_of`.
+
+    Port 0 is for who listens: nobody can be called there.
+    """
+    place = place_of(text)
+    if place is not None and place.host and not place.port:
+        raise ValueError(f"{text!r} has port 0; name the port at which the reader listens")
+    return place
+
+
 class TraceSender:
     """Sends the records of one life of a node, as `TraceWriter` writes them.
 

@@ -459,9 +459,19 @@ def test_a_reader_takes_the_socket_of_one_that_was_killed_and_no_other(tmp_path:
     receiver.close()
 
     (tmp_path / "s").write_text("not a socket")
-    with pytest.raises(UsageError, match="already in use"):
+    with pytest.raises(UsageError, match="something that is no socket is there"):
         Receiver([place], tmp_path / "got", print)
     assert (tmp_path / "s").read_text() == "not a socket"
+
+
+def test_a_reader_that_cannot_have_all_its_sockets_keeps_none(tmp_path: Path) -> None:
+    first = Place(path=str(tmp_path / "s"))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = Place("127.0.0.1", other.getsockname()[1])
+        with pytest.raises(UsageError, match="already in use"):
+            Receiver([first, taken], tmp_path / "got", print)
+    assert not (tmp_path / "s").exists()
+    Receiver([first, taken], tmp_path / "got", print).close()
 
 
 def test_nobody_can_listen_where_there_is_no_folder(capsys: Capture) -> None:

@@ -249,9 +249,13 @@ def test_a_state_file_that_is_a_pipe_does_not_stop_the_loop(tmp_path: Path, name
     StateFile(tmp_path / "a.ring").close()  # the lock was let go
 
 
-def test_a_socket_that_no_reader_can_have_is_refused() -> None:
-    with pytest.raises(ConfigError, match="a path of more than 107 bytes"):
-        raincheck.Ring.connect("test", trace=f"unix:/{'x' * 107}")
+@pytest.mark.parametrize(
+    ("trace", "why"),
+    [(f"unix:/{'x' * 107}", "a path of more than 107 bytes"), ("tcp:127.0.0.1:0", "has port 0")],
+)
+def test_a_socket_at_which_no_reader_can_be_called_is_refused(trace: str, why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
+        raincheck.Ring.connect("test", trace=trace)
 
 
 # ------------------------------------------------------------------ threads
