@@ -159,6 +159,7 @@ def test_a_command_that_ends_otherwise_is_noticed(tmp_path: Path) -> None:
     assert shell("raincheck conform deliveries/ --log-format deliveries", tmp_path).returncode == 3
 
 
+@pytest.mark.slow
 def test_the_importer_of_the_page_reads_its_lines(tmp_path: Path) -> None:
     page = "docs/foreign.md"
     _, importer = (each.text for each in snippets(page, PAGES[page]))

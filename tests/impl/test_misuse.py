@@ -21,7 +21,7 @@ from raincheck.impl.errors import (
     NotMember,
     RaincheckError,
 )
-from raincheck.impl.ring.state_file import StateFile
+from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.simulation.loop import SimulatedNetwork, run
 from raincheck.impl.simulation.members import SimulatedChannel, SimulatedRing
 
@@ -247,6 +247,39 @@ def test_a_state_file_that_is_a_pipe_does_not_stop_the_loop(tmp_path: Path, name
         StateFile(tmp_path / "a.ring")
     (tmp_path / name).unlink()
     StateFile(tmp_path / "a.ring").close()  # the lock was let go
+
+
+def kept(life: int) -> Kept:
+    """What a state file has."""
+    return Kept("test", raincheck.Address("a", life))
+
+
+def test_a_state_stays_where_it_was_begun_though_the_process_goes_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = StateFile(Path("a.ring"))
+    file.save(kept(1))
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    file.save(kept(2))
+    file.close()
+
+    assert not list(Path().iterdir())
+    assert StateFile(tmp_path / "a.ring").load("test", "a") == kept(2)
+
+
+def test_a_state_is_kept_where_a_link_leads(tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "a.ring").symlink_to(tmp_path / "disk" / "a.ring")
+    file = StateFile(tmp_path / "a.ring")
+    file.save(kept(1))
+    with pytest.raises(ConfigError, match="in use"):
+        StateFile(tmp_path / "disk" / "a.ring")
+    file.close()
+
+    assert (tmp_path / "a.ring").is_symlink()
+    assert StateFile(tmp_path / "disk" / "a.ring").load("test", "a") == kept(1)
 
 
 @pytest.mark.parametrize(
