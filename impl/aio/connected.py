@@ -91,6 +91,8 @@ class Connected(ABC, Generic[D]):
         """Release all resources."""
 
     async def __aenter__(self) -> Self:
+        """Return the member; raise NotMember for one that has left, or was closed."""
+        self._alive()
         return self
 
     async def __aexit__(

@@ -7,6 +7,8 @@ from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
+from raincheck.impl.errors import Misused
+
 T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
 
@@ -16,6 +18,7 @@ class Connecting(Generic[T]):
     def __init__(self, connect: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._connect = connect
         self._made: T | None = None
+        self._entered = False
 
     def __await__(self) -> Generator[Any, None, T]:
         return self._connect().__await__()
@@ -28,7 +31,17 @@ class Connecting(Generic[T]):
         )
 
     async def __aenter__(self) -> T:
-        self._made = await self._connect()
+        if self._entered:
+            raise Misused(
+                "what connect() has returned is entered already; call connect() again for another "
+                "member"
+            )
+        self._entered = True
+        try:
+            self._made = await self._connect()
+        except BaseException:
+            self._entered = False
+            raise
         return self._made
 
     async def __aexit__(
@@ -38,4 +51,5 @@ class Connecting(Generic[T]):
         at: TracebackType | None,
     ) -> None:
         assert self._made is not None
+        self._entered = False
         await self._made.__aexit__(kind, error, at)

@@ -90,6 +90,8 @@ class _SyncLocks(Generic[U]):
                 self._forgotten()
 
     def __enter__(self) -> Self:
+        """Return it; raise NotMember if it is closed."""
+        self.run(lambda user: user.__aenter__())
         return self
 
     def __exit__(

@@ -132,9 +132,10 @@ def test_a_client_is_used_on_its_own_loop() -> None:
                         await asyncio.wait_for(call(), 5)
 
             await asyncio.to_thread(asyncio.run, elsewhere())
-            async with client.lock("x"):
+            async with client, client.lock("x"):
                 pass
-            await client.close()
+            with pytest.raises(NotMember, match="the client is closed"):
+                await client.__aenter__()
 
     asyncio.run(scenario())
 
@@ -204,6 +205,33 @@ def test_what_is_not_open_yet_says_so() -> None:
     connecting: Any = raincheck.Ring.connect("test")
     with pytest.raises(AttributeError, match="has no lock before it is open: await it"):
         connecting.lock("x")
+
+
+def test_one_connection_is_entered_once_at_a_time() -> None:
+    async def scenario() -> None:
+        connecting = ring_of_one()
+        async with connecting as ring:
+            with pytest.raises(Misused, match=r"call connect\(\) again"):
+                await connecting.__aenter__()
+            await ring.multicast(b"x")
+        with pytest.raises(NotMember):
+            await ring.multicast(b"x")
+        async with connecting as again:
+            assert again is not ring
+
+    run(scenario())
+
+
+def test_who_has_left_is_not_entered() -> None:
+    async def scenario() -> None:
+        for make in (ring_of_one, channel_of_one):
+            member = await make()
+            async with member:
+                pass
+            with pytest.raises(NotMember):
+                await member.__aenter__()
+
+    run(scenario())
 
 
 def test_who_has_left_waits_for_no_members() -> None:
@@ -311,5 +339,7 @@ def test_a_wrong_time_out_does_not_end_a_member_in_a_thread() -> None:
         lock = ring.lock("x")
         assert repr(lock) == "<lock 'x' free>"
     assert repr(lock) == "<lock 'x'>"
+    with pytest.raises(NotMember), ring:
+        pass
     with pytest.raises(RaincheckError):
         lock.locked()
