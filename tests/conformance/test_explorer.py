@@ -597,6 +597,7 @@ def test_the_page_is_served_until_it_is_interrupted(
         (["merge2-two", "--serve", "--port", "70000"], "Port 70000 of 127.0.0.1 cannot be used"),
         ([str(TRACES), "--only", "nobody", "--page", "p"], "No run is nobody"),
         (["holds", "--serve"], "holds"),
+        (["no/traces", "--serve"], "no/traces holds no traces: name a folder"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_a_sentence(
