@@ -43,7 +43,11 @@ class NotPrimary(RaincheckError):
     """Nothing can be sent to the group now: this member's view is not primary, and why."""
 
 
-class LockMisused(RaincheckError, RuntimeError):
+class Misused(RaincheckError, RuntimeError):
+    """A call that could only wait for ever, or that another task or event loop has to make."""
+
+
+class LockMisused(Misused):
     """A call of a lock that could only wait for itself, or of one that its task does not have."""
 
 

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from raincheck.impl.errors import LockMisused as LockMisused
     from raincheck.impl.errors import LocksFull as LocksFull
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
+    from raincheck.impl.errors import Misused as Misused
     from raincheck.impl.errors import NotInView as NotInView
     from raincheck.impl.errors import NotMember as NotMember
     from raincheck.impl.errors import NotPrimary as NotPrimary
@@ -85,6 +86,7 @@ _HOME = {
     "ArgumentError": "errors",
     "ConfigError": "errors",
     "MessageTooLarge": "errors",
+    "Misused": "errors",
     "NotMember": "errors",
     "RaincheckError": "errors",
     "WaitTimeout": "errors",

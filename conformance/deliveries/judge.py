@@ -112,7 +112,7 @@ def _listed(given: Iterable[str]) -> list[str]:
 def _excerpt(given: object) -> str:
     try:
         return f"{given!r:.200}"
-    except ValueError as error:  # a number with more digits than Python writes
+    except Exception as error:  # noqa: BLE001 (a number with more digits than Python writes ...)
         return f"({error})"
 
 

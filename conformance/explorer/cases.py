@@ -20,7 +20,7 @@ from raincheck.conformance.tlc.tlc import TlcResult
 from raincheck.conformance.verbs.mirror import has_model, machine_of
 from raincheck.model.machine.values import Value
 
-from .document import CODE, FACES, MODEL, SPEC, Document, Face, Move, Place, State, Stop
+from .document import CODE, FACES, MODEL, SPEC, Document, Face, Move, Place, State, Stop, number_of
 from .faces import Faces, changed, variables_of
 from .places import Sources, code_places, model_places
 from .tlatext import definitions
@@ -54,8 +54,8 @@ def case_document(case: Case, found: TlcResult | None) -> tuple[Document, Ask]:
 
 def _asked(walk: Walk) -> Ask:
     def ask(name: str) -> State | None:
-        known = name.isdecimal() and int(name) < len(walk.states)
-        return walk.state(int(name)) if known else None
+        number = number_of(name)
+        return walk.state(number) if number is not None and number < len(walk.states) else None
 
     return ask
 

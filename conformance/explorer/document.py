@@ -13,6 +13,15 @@ FACES: Final = (SPEC, MODEL, CODE)
 """The faces of a step, in the order in which the page has them."""
 
 
+_LONGEST: Final = 18
+"""Digits that the number of a state may have."""
+
+
+def number_of(name: str) -> int | None:
+    """Return the number of a state that a page asks for; None if that is no number."""
+    return int(name) if name.isdecimal() and len(name) <= _LONGEST else None
+
+
 class Place(msgspec.Struct, frozen=True):
     """A definition in a file: its name, its lines, and the number of the first of them."""
 

@@ -144,8 +144,8 @@ def owner(local: Any) -> str:
 
 
 def call_of(action: str, arguments: Iterable[Any]) -> str:
-    """Return the action with its arguments."""
-    words = [argument(each) for each in arguments]
+    """Return the action with its arguments, as the specification writes them."""
+    words = [written(each) if isinstance(each, tuple) else argument(each) for each in arguments]
     return f"{action}({', '.join(words)})" if words else action
 
 

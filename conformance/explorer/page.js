@@ -54,6 +54,7 @@
     return (state && stop.move >= 0 && state.moves[stop.move]) || null;
   }
 
+  // Whether that place can be shown.
   async function show(place, focus) {
     const mine = ++asking;
     const wanted = Math.max(0, Math.min(place, way.length - 1));
@@ -64,14 +65,15 @@
     } catch (_error) {
       state = null;
     }
-    if (mine !== asking) return;
+    if (mine !== asking) return true; // another place was asked for meanwhile
     if (state === null) {
       byId("said").textContent = "This state is not here.";
       byId("where").textContent = doc.live ? "The server has ended" : "Not in this file";
-      return;
+      return false;
     }
     at = wanted;
     render(state, focus);
+    return true;
   }
 
   function render(state, focus) {
@@ -230,11 +232,10 @@
     kept[at] = { ...kept[at], move: index, call: step.call, node: step.node, source: -1, wrong: false };
     way = [...kept, { state: step.target, move: -1, call: "", node: "", source: -1 }];
     strayed = true;
-    show(at + 1, "step").then(() => {
-      if (at === kept.length) return;
+    show(at + 1, "step").then((there) => {
+      if (there) return;
       way = before;
       strayed = wasStrayed;
-      byId("where").textContent = "Not in this file";
     });
   }
 

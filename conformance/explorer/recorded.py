@@ -34,7 +34,7 @@ from raincheck.model.machine.values import Value, function
 
 from .cases import Ask
 from .choosing import Chosen, chosen_of
-from .document import MODEL, Change, Conjunct, Document, Move, State, Stop, Variable
+from .document import MODEL, Change, Conjunct, Document, Move, State, Stop, Variable, number_of
 from .faces import Faces
 from .order import Event, Record, in_order
 from .places import Sources
@@ -202,10 +202,9 @@ class Recorded:
 
     def ask(self, name: str) -> State | None:
         """Return a state of the run, with the one step from it."""
-        number = name.removeprefix("e")
-        if not number.isdecimal() or int(number) >= len(self.states):
+        at = number_of(name.removeprefix("e"))
+        if at is None or at >= len(self.states):
             return None
-        at = int(number)
         moves = (self._move(at),) if at < len(self.events) else ()
         return State(
             id=name,

@@ -22,7 +22,7 @@ from raincheck.conformance.evidence.owed import UNKNOWN, Owes
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.report.pages import mark_of
 from raincheck.conformance.ui import Steps
-from raincheck.impl.recording.sending import place_of
+from raincheck.impl.recording.sending import reader_at
 
 from .faults import AnyFault, Plan
 from .lives import command_of
@@ -235,7 +235,7 @@ def reader_of(args: argparse.Namespace) -> str:
     if not reader:
         return ""
     try:
-        place = place_of(reader)
+        place = reader_at(reader)
     except ValueError as problem:
         raise UsageError(f"--trace-to: {problem}.") from problem
     if place is None:

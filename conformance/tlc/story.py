@@ -118,6 +118,10 @@ def _facts(case: Case, violated: str) -> Iterable[str]:
 
 
 def _ending(result: TlcResult, witness: str) -> Iterable[str]:
+    if len(result.trace) == 1:  # no step shows it
+        begins = result.trace[0].variables.items()
+        state = ", ".join(f"{name} = {format(value)}" for name, value in begins)
+        yield f"It is so in an initial state, without any step: {state}."
     if result.stuttering:
         yield "And then nothing happens any more: nobody is obliged to do anything else."
     elif result.back_to is not None:

@@ -52,7 +52,8 @@ def files_in(
         elif path.is_file():
             found[path] = None
         else:
-            raise UsageError(f"{path} does not exist: name a {kind} or a folder of them")
+            what = "is neither a file nor a folder" if path.exists() else "does not exist"
+            raise UsageError(f"{path} {what}: name a {kind} or a folder of them")
     return list(found)
 
 

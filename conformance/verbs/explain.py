@@ -91,6 +91,9 @@ def _on_a_page(args: argparse.Namespace, ui: Ui, again: str) -> Outcome:
     if args.names[0].endswith(".json"):
         ((case, found),) = _read(Path(args.names[0]), args)
         return explore_case(args, ui, case, lambda _case: found, again)
+    for name in args.names:  # no case is called so
+        if "/" in name and not name.endswith((".tla", ".cfg")):
+            raise UsageError(f"{name} holds no traces: name a folder or file of them, or a case.")
     cases = cases_of(args)
     if len(cases) != 1:
         names = ", ".join(case.name for case in cases[:5])

@@ -63,6 +63,7 @@ class Barriers:
 
     async def wait(self, name: str, parties: int, timeout: float | None) -> None:
         """Wait until so many are there, and this one may go on."""
+        self._requests.check_loop()
         if self._ended is not None:
             raise NotMember(self._ended)
         if self._requests.keeps_token():
@@ -110,7 +111,9 @@ class Barriers:
                 self._want(party, _mark(party.name, party.opened))
 
     def end(self, why: str) -> None:
-        """Let nobody wait any more: the member leaves, or has stopped."""
+        """Let nobody wait any more: the member leaves, or has stopped. The first reason stands."""
+        if self._ended is not None:
+            return
         self._ended = why
         for party in self._waiting:
             _fail(party, NotMember(why))

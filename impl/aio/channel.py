@@ -300,6 +300,7 @@ class Channel(Watched):
         """Wait until the view has at least `count` members."""
         check_call("count", count, MEMBERS)
         check_call("timeout", timeout, TIMEOUT)
+        self._alive()
 
         def short() -> list[str]:
             here = " ".join(map(str, self.view.members))

@@ -54,6 +54,7 @@ class Connected(ABC, Generic[D]):
 
     async def _leave_once(self, timeout: float) -> None:
         """Leave, or wait until the leave that has begun before is over."""
+        self._driver.check_loop()
         if self._leaving is None:
             self._leaving = asyncio.create_task(self._leave(timeout))
         try:
@@ -90,6 +91,8 @@ class Connected(ABC, Generic[D]):
         """Release all resources."""
 
     async def __aenter__(self) -> Self:
+        """Return the member; raise NotMember for one that has left, or was closed."""
+        self._alive()
         return self
 
     async def __aexit__(
@@ -160,6 +163,8 @@ class Connected(ABC, Generic[D]):
         return reason or f"{self.address} has left the {self._of}"
 
     def _alive(self) -> None:
+        """Raise NotMember once the member has ended, and Misused on another event loop."""
+        self._driver.check_loop()
         if self._left is not None:
             raise NotMember(self._why_left) from self._left.cause
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from inspect import isawaitable
 from types import TracebackType
 from typing import TypeVar
 
-from raincheck.impl.arguments import FUNCTION, check_call
+from raincheck.impl.arguments import FUNCTION, check_call, shown_value
+from raincheck.impl.errors import ArgumentError
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import Leader, LockFence, LockLost
 
 from .named_lock import NamedLock
 from .named_locks import NamedLocks, OnLost
-from .owners import owner
+from .owners import owner, who_ends
 from .waiting import Signal
 
 T = TypeVar("T")
@@ -59,7 +61,13 @@ class Election:
             term = self._campaign()
             try:
                 async with term as fence:
-                    return await lead(fence)
+                    leads = lead(fence)
+                    if not isawaitable(leads):
+                        raise ArgumentError(
+                            f"lead has returned {shown_value(leads)}, which cannot be awaited; "
+                            f"give an async function"
+                        )
+                    return await leads
             except LockLost:
                 if not term.lost:
                     raise  # of another lock
@@ -106,7 +114,7 @@ class Election:
         at: TracebackType | None,
     ) -> None:
         """Resign. Where the lead was lost, the body has been cancelled, and LockLost is raised."""
-        term = self._terms.pop(owner())
+        term = self._terms.pop(who_ends(self._terms, f"election {self.name!r}"))
         await term.__aexit__(kind, error, at)
 
     def _campaign(self) -> _Term:

@@ -11,7 +11,7 @@ from typing import Any
 
 from raincheck.impl.arguments import defaults_of, shown_value, without_effect
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.recording.sending import place_of
+from raincheck.impl.recording.sending import reader_at
 from raincheck.impl.stack.config import StackConfig
 
 OF_PRIMARY = ("expected_votes", "votes", "tie_breaker", "found", "primary_timeout")
@@ -59,7 +59,7 @@ def check_given(config: Any, stack: StackConfig) -> None:
 def check_trace(config: Any) -> None:
     """Raise ConfigError for a trace's socket that cannot be, and for what only a trace has."""
     try:
-        place_of(str(config.trace))
+        reader_at(str(config.trace))
     except ValueError as error:
         raise ConfigError(f"trace={error}") from error
     if config.recorded:

@@ -19,7 +19,7 @@ from operator import length_hint
 from time import monotonic
 from typing import NamedTuple
 
-from raincheck.impl.errors import NotMember
+from raincheck.impl.errors import Misused, NotMember
 from raincheck.impl.messages import Batch, Message
 from raincheck.impl.stack.reports import PrimaryChange
 
@@ -31,6 +31,9 @@ _EVENT = 256
 _NONE: Iterator[Message] = iter(())
 _TWICE = (
     "another task reads the messages here already: read them in one place, and hand them on there"
+)
+_NO_MESSAGES = (
+    "this member takes no messages, since it was connected with inbox=0; leave inbox= out"
 )
 
 SUPERSEDED = "it was given the group's state, which contains the call"
@@ -189,7 +192,7 @@ class Inbox:
     async def events(self) -> AsyncIterator[MessageOrEvent]:
         """Iterate over messages and events, beginning with the view that the reader is in."""
         if self.by_events:
-            raise RuntimeError(_TWICE)
+            raise Misused(_TWICE)
         self.by_events = True
         try:
             for event in self._view:
@@ -242,8 +245,11 @@ class Inbox:
 
     async def _next(self) -> Batch | _Note | None:
         """Wait for the next batch or note, whose call is made; None at the end."""
+        self._arrived.check_loop()
+        if not self._limit:
+            raise Misused(_NO_MESSAGES)
         if self._waiting:
-            raise RuntimeError(_TWICE)
+            raise Misused(_TWICE)
         self._handed = False
         self._taker = asyncio.current_task()
         while not self._batches:

@@ -82,6 +82,10 @@ class Requests(ABC):
         """The loop's time."""
         return self._driver.now
 
+    def check_loop(self) -> None:
+        """Raise Misused on another event loop than the member's."""
+        self._driver.check_loop()
+
     def missing(self) -> list[str]:
         """Return whom one waits for, and for what."""
         return self._driver.missing()

@@ -11,7 +11,7 @@ from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import LockFence
 
 from .named_locks import Hold, NamedLocks, OnLost
-from .owners import owner
+from .owners import owner, who_ends
 
 
 class NamedLock:
@@ -36,6 +36,8 @@ class NamedLock:
         self._timeout = timeout
         self._on_lost = on_lost
         self._holds: dict[object, Hold] = {}
+        self._entered: set[object] = set()
+        """Who is in `async with`."""
 
     async def acquire(self, timeout: float | None = None) -> bool:
         """Wait for the lock, and return True.
@@ -68,8 +70,8 @@ class NamedLock:
         hold = self._own()
         if hold is None:
             raise LockMisused(f"lock {self.name!r} is not acquired here; acquire it first")
-        del self._holds[hold.owner]
         self._locks.release(hold)
+        del self._holds[hold.owner]
         hold.fence.check()
 
     def locked(self) -> bool:
@@ -98,18 +100,22 @@ class NamedLock:
         """Wait for the lock; raises WaitTimeout when it takes longer than that of `Ring.lock`."""
         if not await self.acquire():
             raise self._locks.taken(self.name)
-        fence = self.fence
-        assert fence is not None
-        return fence
+        whose = owner()
+        self._entered.add(whose)
+        return self._holds[whose].fence
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         """Give the lock back; raises LockLost if it was lost, unless the body has raised."""
-        hold = self._holds.pop(owner(), None)
+        whose = who_ends(self._entered, f"lock {self.name!r}")
+        hold = self._holds.get(whose)
+        if hold is not None:  # else the body has released it
+            self._locks.release(hold)
+            del self._holds[whose]
+        self._entered.discard(whose)
         if hold is None:
-            return  # the body has released it
-        self._locks.release(hold)
+            return
         if error is None:
             hold.fence.check()
 

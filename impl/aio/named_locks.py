@@ -115,6 +115,7 @@ class NamedLocks:
 
     def release(self, hold: Hold) -> None:
         """End a lock that a task has; no effect for one that was lost."""
+        self._requests.check_loop()
         this = self._wanted.get((hold.fence.name, hold.mode))
         if this is not None and hold in this.holds:
             this.holds.remove(hold)
@@ -212,6 +213,7 @@ class NamedLocks:
 
     def _check(self, name: str, whose: object) -> None:
         """Raise for one that could only wait for itself, and for a member that has left."""
+        self._requests.check_loop()
         if self._ended is not None:
             raise NotMember(self._ended)
         mine = (hold for key in self._keys(name) for hold in self._wanted[key].holds)

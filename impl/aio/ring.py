@@ -385,6 +385,7 @@ class Ring(WithLocks, Connected[RingDriver]):
         """Wait until this member has agreed on a view of at least `count` members."""
         check_call("count", count, MEMBERS)
         check_call("timeout", timeout, TIMEOUT)
+        self._alive()
 
         def short() -> list[str]:
             here = " ".join(map(str, self.members))

@@ -18,7 +18,7 @@ from typing import Self
 
 from raincheck.impl.arguments import FLAG, KEYS, LISTED, PLACE, SECONDS, TEXT, check, optional
 from raincheck.impl.clients.core import Client
-from raincheck.impl.errors import ConfigError, WaitTimeout
+from raincheck.impl.errors import ConfigError, NotMember, WaitTimeout
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.ring.reports import LockReport
 from raincheck.impl.sealing.keys import KeySource, keys_to_seal
@@ -35,6 +35,7 @@ from .shell import Shell
 from .with_locks import WithLocks
 
 Open = Callable[[Endpoint], Transport]
+_CLOSED = "the client is closed"
 
 
 class RingClient(WithLocks):
@@ -165,13 +166,18 @@ class RingClient(WithLocks):
 
     async def close(self) -> None:
         """Give everything back, and end; locks that are held are lost. Again, it has no effect."""
+        self._driver.check_loop()
         if not self._closed:
             self._closed = True
-            self._end_locks("the client is closed")
+            self._end_locks(_CLOSED)
             self._driver.run(self._core.close)
             await self._close()
 
     async def __aenter__(self) -> Self:
+        """Return the client; raise NotMember for one that is closed."""
+        self._driver.check_loop()
+        if self._closed:
+            raise NotMember(_CLOSED)
         return self
 
     async def __aexit__(

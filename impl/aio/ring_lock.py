@@ -65,6 +65,7 @@ class Lock:
             self._fence.lost.set()
 
     async def _acquire(self, timeout: float | None) -> Fence:
+        self._driver.check_loop()
         loop, node = asyncio.get_running_loop(), self._node
         start = loop.time()
         if self.is_mine():

@@ -105,9 +105,8 @@ class Sending(Connected[Driver]):
 
     async def _send(self, payload: bytes, to: Address | None, timeout: float | None) -> None:
         """Send a message after a look at everything that may be in its way."""
+        self._alive()
         self._allowed = 0
-        if self._left is not None:
-            self._alive()
         if not self._stack.primary:
             timeout = await self._primary_at_last(timeout)
         if to is not None:

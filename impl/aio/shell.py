@@ -19,7 +19,7 @@ from raincheck.impl.messages import Address, shown
 from raincheck.impl.stack.reports import Dropped, Left
 from raincheck.impl.transport.contract import Datagrams, Transport
 
-from .waiting import TURN, Signal
+from .waiting import TURN, Signal, check_loop
 
 _log = logging.getLogger("raincheck")
 R = TypeVar("R")
@@ -103,6 +103,10 @@ class Shell(ABC, Generic[R]):
         self._began = self._loop.time()
         self.transport.start(self._received)
         self._run(self._core.start)
+
+    def check_loop(self) -> None:
+        """Raise Misused on another event loop than the one on which the core runs."""
+        check_loop(self._loop)
 
     @property
     def now(self) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
+from raincheck.impl.errors import Misused
+
 TURN = 0.002
 """Seconds after which a task that never has to wait lets the loop do its other duties."""
 
@@ -31,14 +33,41 @@ class Pace:
         return self._steps
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop of the current task; None outside of any."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def check_loop(loop: asyncio.AbstractEventLoop | None) -> None:
+    """Raise Misused on another event loop than this one, and in another thread.
+
+    Who waits there is never woken, and whatever is called there meets a member at work.
+    """
+    if loop is not None and running_loop() is not loop:
+        raise Misused(
+            "what one event loop has connected is used on another one, or in another thread; "
+            "connect and use it in one asyncio.run(), or call it there with "
+            "asyncio.run_coroutine_threadsafe()"
+        )
+
+
 class Signal:
     """Wakes all who wait for it at this moment; remembers nothing."""
 
     def __init__(self) -> None:
+        self._loop = running_loop()
         self._waiters: dict[asyncio.Future[None], None] = {}  # in order
 
+    def check_loop(self) -> None:
+        """Raise Misused on another event loop than the one that fires it."""
+        check_loop(self._loop)
+
     async def wait(self) -> None:
-        """Return when `fire` is called next."""
+        """Return when `fire` is called next; raise Misused on another event loop."""
+        self.check_loop()
         waiter = asyncio.get_running_loop().create_future()
         self._waiters[waiter] = None
         try:

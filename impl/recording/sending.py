@@ -8,6 +8,7 @@ that is gone is called again now and then, and begins with the header.
 from __future__ import annotations
 
 import errno
+import os
 import select
 import socket
 import time
@@ -30,6 +31,8 @@ AGAIN: Final = 1.0
 """Seconds between two attempts to reach the reader."""
 LINGER: Final = 0.2
 """Seconds that the end of a trace may take where the reader is slow."""
+LONGEST: Final = 107
+"""Bytes that the path of a Unix socket may have."""
 _AT_ONCE: Final = 1 << 18
 _WAITS: Final = frozenset({errno.EINPROGRESS, errno.EALREADY, errno.EAGAIN, errno.EWOULDBLOCK})
 
@@ -70,6 +73,8 @@ def place_of(text: str) -> Place | None:
     if kind == "unix":
         if not rest:
             raise ValueError(f"{text!r} lacks the path of the socket")
+        if len(os.fsencode(rest)) > LONGEST:
+            raise ValueError(f"{text!r} has a path of more than {LONGEST} bytes")
         return Place(path=rest)
     if kind != "tcp":
         return None
@@ -84,6 +89,17 @@ def place_of(text: str) -> Place | None:
     if not 0 <= number < 1 << 16:
         raise ValueError(f"{text!r} has no port that can be")
     return Place(host, number)
+
+
+def reader_at(text: str) -> Place | None:
+    """Return the socket that a text names, for who calls a reader there; the rest as `place_of`.
+
+    Port 0 is for who listens: nobody can be called there.
+    """
+    place = place_of(text)
+    if place is not None and place.host and not place.port:
+        raise ValueError(f"{text!r} has port 0; name the port at which the reader listens")
+    return place
 
 
 class TraceSender:

@@ -225,7 +225,9 @@ class LockDesk:
     def _hand_over(self, room: int) -> None:
         """Hand the core the requests that fit, in their order."""
         core = self._core
-        taken = {(line.name, line.mode) for line in core.table}
+        wanted = {each.request for each in core.wishes}
+        # A line that goes with this very post is in nobody's way.
+        taken = {(line.name, line.mode) for line in core.table if not self._is_left(line, wanted)}
         free = min(self._config.locks - self._size, room)
         for number, asked in list(self._waiting.items()):
             if asked.tries and any((asked.name, mode) in taken for mode in _IN_THE_WAY[asked.mode]):
@@ -254,10 +256,13 @@ class LockDesk:
     def _look_for_leftovers(self) -> None:
         core = self._core
         wanted = {each.request for each in core.wishes}
-        self._leftover = core.good and any(
-            line.member == core.me and (line.session != core.session or line.request not in wanted)
-            for line in core.table
-        )
+        self._leftover = core.good and any(self._is_left(line, wanted) for line in core.table)
+
+    def _is_left(self, line: Line, wanted: set[int]) -> bool:
+        """Tell whether a line is this member's, and none of what it wants."""
+        core = self._core
+        mine = line.member == core.me
+        return mine and (line.session != core.session or line.request not in wanted)
 
     def _begin_anew(self, epoch: Epoch) -> None:
         held = {each.request for each in self._core.held}

@@ -59,12 +59,22 @@ class StateFile:
         """
         self.path = path
         self._sync = sync
-        self._next = path.with_name(f"{path.name}.next")
+        # The process may go to another folder; and a link is not replaced, but what it leads to.
+        self._real = Path(os.path.realpath(path))
+        self._next = self._real.with_name(f"{self._real.name}.next")
         self._lock = -1
-        lock = path.with_name(f"{path.name}.lock")
+        lock = self._real.with_name(f"{self._real.name}.lock")
         try:
             self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for there in (self._real, self._next):
+                # Opening a pipe would wait for ever, and stop the whole loop.
+                if there.exists() and not (there.is_file() or there.is_dir()):
+                    self.close()
+                    raise ConfigError(
+                        f"state file {path} cannot be used: {there} is no file, but a pipe or a "
+                        f"device; name a file, which may not be there yet"
+                    )
         except BlockingIOError:
             self.close()
             raise ConfigError(
@@ -83,12 +93,13 @@ class StateFile:
         Raises ConfigError when it is damaged, or another ring's or another member's.
         """
         try:
-            kept = _read(self.path.read_bytes())
+            kept = _read(self._real.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as problem:
             raise ConfigError(
-                f"state file {self.path} cannot be read: {problem.strerror}"
+                f"state file {self.path} cannot be read: {problem.strerror}; name a file that can "
+                f"be read and written"
             ) from None
         except _OtherVersion as problem:
             raise ConfigError(
@@ -131,9 +142,9 @@ class StateFile:
             if self._sync:
                 file.flush()
                 os.fsync(file.fileno())
-        self._next.replace(self.path)
+        self._next.replace(self._real)
         if self._sync:
-            folder = os.open(self.path.parent, os.O_RDONLY)
+            folder = os.open(self._real.parent, os.O_RDONLY)
             try:
                 os.fsync(folder)
             finally:

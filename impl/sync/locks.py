@@ -9,6 +9,7 @@ from typing import TypeVar
 from raincheck.impl.aio.barrier import Barrier
 from raincheck.impl.aio.election import Election
 from raincheck.impl.aio.named_lock import NamedLock
+from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.fence import Leader, LockFence
 
@@ -89,7 +90,10 @@ class SyncLock:
         return self._thread.call(_of(function))
 
     def __repr__(self) -> str:
-        return self._now(lambda: repr(self._lock))
+        try:
+            return self._now(lambda: repr(self._lock))
+        except RaincheckError:  # closed, or shown by on_lost
+            return f"<lock {self.name!r}>"
 
 
 class SyncElection:

@@ -12,8 +12,9 @@ thread waits for another one's call. `on_lost` runs in the ring's thread, and mu
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from inspect import isawaitable
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar, Unpack
+from typing import Any, Generic, Self, TypeVar, Unpack, overload
 from weakref import finalize
 
 from raincheck.impl.aio.connecting import Connecting
@@ -21,7 +22,7 @@ from raincheck.impl.aio.named_locks import OnLost
 from raincheck.impl.aio.ring import Ring
 from raincheck.impl.aio.ring_client import RingClient
 from raincheck.impl.aio.ring_connect import RingKeywords
-from raincheck.impl.arguments import FUNCTION, check_call
+from raincheck.impl.arguments import FUNCTION, TIMEOUT, check_call
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.sealing.keys import KeySource
 
@@ -59,15 +60,24 @@ class _SyncLocks(Generic[U]):
         election = self._user.election(name, timeout=timeout, on_lost=on_lost)
         return SyncElection(self._thread, election)
 
-    def run(self, function: Callable[[U], Awaitable[T]]) -> T:
-        """Await `function(it)` on its loop: for all that a `Ring` or `RingClient` has beside locks.
+    @overload
+    def run(self, function: Callable[[U], Awaitable[T]]) -> T: ...
+
+    @overload
+    def run(self, function: Callable[[U], T]) -> T: ...
+
+    def run(self, function: Callable[[U], Any]) -> Any:
+        """Call `function(it)` on its loop, and await the result if it is there to be awaited: for
+        all that a `Ring` or `RingClient` has beside locks.
 
         ring.run(lambda ring: ring.multicast(b"hello"))
+        ring.run(lambda ring: ring.metrics())
         """
         check_call("function", function, FUNCTION)
 
-        async def called() -> T:
-            return await function(self._user)
+        async def called() -> Any:
+            result = function(self._user)
+            return await result if isawaitable(result) else result
 
         return self._thread.call(called())
 
@@ -80,6 +90,8 @@ class _SyncLocks(Generic[U]):
                 self._forgotten()
 
     def __enter__(self) -> Self:
+        """Return it; raise NotMember if it is closed."""
+        self.run(lambda user: user.__aenter__())
         return self
 
     def __exit__(
@@ -119,6 +131,7 @@ class SyncRing(_SyncLocks[Ring]):
 
     def leave(self, timeout: float | None = None) -> None:
         """Give the place up, and end the thread; see `Ring.leave`."""
+        check_call("timeout", timeout, TIMEOUT)
         self._end(lambda ring: ring.leave(timeout))
 
     def close(self, timeout: float | None = None) -> None:
@@ -126,6 +139,7 @@ class SyncRing(_SyncLocks[Ring]):
 
         No effect if it is closed already.
         """
+        check_call("timeout", timeout, TIMEOUT)
         self._end(lambda ring: ring.close(timeout))
 
 

@@ -606,6 +606,7 @@ def test_a_dry_run_names_the_commands_and_makes_nothing(
         (["--transport", "pigeon"], "invalid choice: 'pigeon'"),
         (["--trace-to", "traces"], "--trace-to is traces: give unix:PATH"),
         (["--trace-to", "tcp:x"], "--trace-to: 'tcp:x' is not tcp:ADDRESS:PORT"),
+        (["--trace-to", "tcp:127.0.0.1:0"], "--trace-to: 'tcp:127.0.0.1:0' has port 0"),
         (["--trace-to", "unix:s", "--runs", "2"], "--trace-to is for one run"),
         (["--trace", "unicast,flush"], "--trace does not know flush: choose from unicast"),
     ],

@@ -11,7 +11,7 @@ from raincheck.conformance.bindings.sequencer import story as sequencer_story
 from raincheck.conformance.cases.tables import Case, load_cases
 from raincheck.conformance.report.sequence import Change, Diagram, Event, Message, as_steps, as_text
 from raincheck.conformance.report.sequencesvg import as_page, as_svg
-from raincheck.conformance.tlc.output import read_output
+from raincheck.conformance.tlc.output import TlcState, read_output
 from raincheck.conformance.tlc.spec import comment_above
 from raincheck.conformance.tlc.story import actor, changes, diagram_of
 from raincheck.conformance.tlc.tlc import TlcResult
@@ -58,6 +58,16 @@ def test_the_steps_list_what_changes() -> None:
         "  2. ReceiveForward(a, b): a multicasts b1\n       stream[a]: <<>> → <<1>>\n"
         in as_steps(DIAGRAM)
     )
+
+
+def test_a_counterexample_without_a_step_says_in_which_state_it_is() -> None:
+    (case,) = (each for each in load_cases() if each.name == "flush-join")
+    beginning = TlcState(1, "", "", "/\\ hour = 13\n/\\ on = TRUE")
+    found = TlcResult("violated", violated="Right", trace=(beginning,))
+
+    said = as_text(diagram_of(case, found))
+
+    assert "It is so in an initial state, without any step: hour = 13, on = TRUE." in said
 
 
 def test_the_picture_is_well_formed_and_has_every_arrow() -> None:

@@ -27,6 +27,7 @@ from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.explorer.cases import case_document
 from raincheck.conformance.explorer.document import CODE, FACES, MODEL, SPEC, Document, State, Stop
+from raincheck.conformance.explorer.faces import call_of
 from raincheck.conformance.explorer.order import Event, Record, in_order
 from raincheck.conformance.explorer.page import complete, page
 from raincheck.conformance.explorer.places import Sources, faces_of, lack_of_code
@@ -40,6 +41,7 @@ from raincheck.conformance.replay.coverage import spec_actions
 from raincheck.conformance.tlc.output import TlcState
 from raincheck.conformance.tlc.tlc import VIOLATED, TlcResult
 from raincheck.conformance.verbs.mirror import machine_of
+from raincheck.model.machine.runs import Address
 from raincheck.model.machine.tlavalue import format as written
 from raincheck.model.machine.values import Fcn, Value
 
@@ -305,6 +307,21 @@ def test_from_any_state_one_can_go_on_and_what_is_left_out_is_counted(
     assert not walk.whole
     assert drawn > 6
     assert uncounted
+
+
+def test_arguments_are_written_as_in_the_specification() -> None:
+    said = call_of("Suspect", ["b", Address("a", 0), frozenset({"c"})])
+    assert said == 'Suspect(b, <<"a", 0>>, {"c"})'
+
+
+def test_a_state_that_there_is_not_is_none() -> None:
+    _, state = case_document(CATALOG["flush-join"], None)
+    _, _, stop = run_document([TRACES / "holds-join"])
+    assert state("0") is not None
+    assert stop("e0") is not None
+    for name in ("", "x", "-1", "1e9", "²", "9" * 18, "9" * 5000):
+        assert state(name) is None
+        assert stop(f"e{name}") is None
 
 
 def test_what_is_not_enabled_says_which_conjunct_is_false() -> None:
@@ -580,6 +597,7 @@ def test_the_page_is_served_until_it_is_interrupted(
         (["merge2-two", "--serve", "--port", "70000"], "Port 70000 of 127.0.0.1 cannot be used"),
         ([str(TRACES), "--only", "nobody", "--page", "p"], "No run is nobody"),
         (["holds", "--serve"], "holds"),
+        (["no/traces", "--serve"], "no/traces holds no traces: name a folder"),
     ],
 )
 def test_what_cannot_be_shown_is_refused_in_a_sentence(

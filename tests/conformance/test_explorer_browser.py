@@ -162,6 +162,41 @@ def test_one_walks_by_keys_and_sees_all_faces(browser: Browser, case: tuple[Docu
         assert browser.complaints() == []
 
 
+def test_who_is_quicker_than_the_page_stays_on_the_way(
+    browser: Browser, case: tuple[Document, Ask]
+) -> None:
+    twice = (
+        "'11'.split('').forEach(key => document.dispatchEvent(new KeyboardEvent('keydown', {key})))"
+    )
+    with serving(*case) as address:
+        browser.open(address)
+        browser.where("Beginning of 0")
+        browser.js(twice)
+        browser.where("Step 1 of 1")
+        browser.press("1")
+        browser.where("Step 2 of 2")
+        assert browser.complaints() == []
+
+
+def test_a_server_that_has_ended_is_said_so_and_what_was_seen_stays(
+    browser: Browser, case: tuple[Document, Ask]
+) -> None:
+    with serving(*case) as address:
+        browser.open(address)
+        browser.where("Beginning of 0")
+        browser.press("1")
+        browser.where("Step 1 of 1")
+    for _ in range(9):  # to a state that the page does not have
+        browser.js("document.querySelector('#moves button:enabled')?.click()")
+        if "server" in browser.js("document.getElementById('where').textContent"):
+            break
+        time.sleep(0.05)
+    browser.where("The server has ended")
+    browser.press("Home")
+    browser.where("Beginning of 1")
+    browser.complaints()
+
+
 def test_a_state_in_the_drawing_leads_there(browser: Browser, case: tuple[Document, Ask]) -> None:
     with serving(*case) as address:
         browser.open(address)

@@ -25,6 +25,7 @@ from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.testing.growing import PIECES, grown, violated
 from raincheck.conformance.trace.findings import HOLDS, VIOLATED
 from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.live.alarms import Alarms, action_of
 from raincheck.conformance.trace.live.live import Broken, Live
 from raincheck.conformance.trace.live.receiver import Receiver
 from raincheck.conformance.trace.run import check_paths
@@ -345,6 +346,10 @@ def test_an_alarm_that_fails_hides_no_violation(action: str, capsys: Capture) ->
         ["t", "--on-violation", "exit"],
         ["t", "--follow", "--on-violation", "ftp://x/"],
         ["t", "--follow", "--on-violation", "'"],
+        ["t", "--follow", "--on-violation", ""],
+        ["t", "--follow", "--on-violation", "http://"],
+        ["t", "--follow", "--on-violation", "http://[x/"],
+        ["t", "--follow", "--on-violation", "https://example org/"],
         ["t", "--follow", "--engine", "spark"],
         ["t", "--follow", "--log-format", "nothing"],
         ["nowhere", "--follow"],
@@ -449,6 +454,28 @@ def test_what_is_no_trace_is_refused_in_a_sentence(text: bytes, tmp_path: Path) 
     assert list((tmp_path / "got").iterdir()) == []
 
 
+def test_an_answer_that_is_none_costs_no_later_alarm() -> None:
+    said: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            for _ in range(2):
+                made, _ = server.accept()
+                with made:
+                    made.recv(1 << 16)
+                    made.sendall(b"what?\r\n\r\n")
+
+        threading.Thread(target=answer, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        alarms = Alarms([action_of(url)], said.append)
+        for number in range(2):
+            alarms.give({"number": number})
+        alarms.close()
+
+    assert (alarms.given, alarms.failed) == (0, 2)
+    assert [each.partition(" has failed: ")[0] for each in said] == [f"the alarm {url}"] * 2
+
+
 def test_a_reader_takes_the_socket_of_one_that_was_killed_and_no_other(tmp_path: Path) -> None:
     place = Place(path=str(tmp_path / "s"))
     with socket.socket(socket.AF_UNIX) as killed:
@@ -459,9 +486,19 @@ def test_a_reader_takes_the_socket_of_one_that_was_killed_and_no_other(tmp_path:
     receiver.close()
 
     (tmp_path / "s").write_text("not a socket")
-    with pytest.raises(UsageError, match="already in use"):
+    with pytest.raises(UsageError, match="something that is no socket is there"):
         Receiver([place], tmp_path / "got", print)
     assert (tmp_path / "s").read_text() == "not a socket"
+
+
+def test_a_reader_that_cannot_have_all_its_sockets_keeps_none(tmp_path: Path) -> None:
+    first = Place(path=str(tmp_path / "s"))
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        taken = Place("127.0.0.1", other.getsockname()[1])
+        with pytest.raises(UsageError, match="already in use"):
+            Receiver([first, taken], tmp_path / "got", print)
+    assert not (tmp_path / "s").exists()
+    Receiver([first, taken], tmp_path / "got", print).close()
 
 
 def test_nobody_can_listen_where_there_is_no_folder(capsys: Capture) -> None:

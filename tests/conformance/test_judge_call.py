@@ -1,5 +1,6 @@
 """Delivery logs judged in one call, as a test of another system does."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -109,6 +110,13 @@ def test_who_crashed_does_not_end() -> None:
     assert raincheck.judge(log.rows) == log.judge()
 
 
+class Mute:
+    """A value that cannot be shown."""
+
+    def __repr__(self) -> str:
+        raise OSError("no")
+
+
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
@@ -119,6 +127,8 @@ def test_who_crashed_does_not_end() -> None:
         ("abc", "not a mapping of columns"),
         (None, "not a mapping of columns"),
         ({"member": "p", "sender": "a", "message": 10**5000, "position": 1}, "4300 digits"),
+        ({"member": "p", "sender": "a", "message": Mute(), "position": 1}, "not a delivery record"),
+        (Mute(), "not a mapping of columns"),
     ],
 )
 def test_a_row_that_is_none_is_in_quarantine_and_nothing_holds(row: Any, reason: str) -> None:
@@ -146,6 +156,12 @@ def test_a_property_that_was_not_judged_is_no_success() -> None:
     found.assert_holds("total_order")
     with pytest.raises(KeyError, match="agreement was not judged; judged were total_order"):
         found.assert_holds("agreement")
+
+
+def test_what_is_no_file_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.jsonl")
+    with pytest.raises(UsageError, match=r"a\.jsonl is neither a file nor a folder"):
+        raincheck.judge_logs(tmp_path / "a.jsonl")
 
 
 def test_an_unknown_property_is_refused() -> None:

@@ -251,6 +251,28 @@ def test_a_try_takes_what_is_free_and_nothing_else() -> None:
     run(body())
 
 
+def test_a_lock_that_was_just_given_back_is_free_to_be_tried_unless_others_wait() -> None:
+    async def body() -> None:
+        async with ring_of("abc") as scene:
+            a, b, _ = scene.rings.values()
+            for take in (a.lock, a.read_lock, a.lock):
+                lock = take("x")
+                assert await lock.acquire()
+                lock.release()
+                assert await lock.acquire(timeout=0)
+                lock.release()
+            mine, theirs = a.lock("x"), b.lock("x")
+            await mine.acquire()
+            waits = asyncio.create_task(theirs.acquire())
+            await settle()
+            mine.release()
+            assert not await mine.acquire(timeout=0)
+            await waits
+            theirs.release()
+
+    run(body())
+
+
 def test_a_try_without_the_others_does_not_wait_for_them() -> None:
     async def body() -> None:
         async with ring_of("abc") as scene:

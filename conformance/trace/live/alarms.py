@@ -13,6 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import msgspec
@@ -36,6 +37,8 @@ class Action(NamedTuple):
 def action_of(text: str) -> Action:
     """Return the webhook or the command that the text names; raise UsageError if it names none."""
     if text.startswith(("http://", "https://")):
+        if not _has_host(text):
+            raise UsageError(f"--on-violation {text!r} is no URL to which anything can be posted.")
         return Action(url=text)
     try:
         words = tuple(shlex.split(text))
@@ -46,6 +49,14 @@ def action_of(text: str) -> Action:
             f"--on-violation {text!r}: say {EXIT}, a URL with http:// or https://, or a command."
         )
     return Action(command=words)
+
+
+def _has_host(url: str) -> bool:
+    """Tell whether a URL names a host, and nothing in it is what no URL has."""
+    try:
+        return bool(urlsplit(url).hostname) and url.isprintable() and " " not in url
+    except ValueError:
+        return False
 
 
 class Alarms:
@@ -85,10 +96,11 @@ class Alarms:
                 try:
                     _post(action.url, text) if action.url else _call(action.command, text)
                     self.given += 1
-                except (OSError, ValueError, subprocess.SubprocessError) as error:
+                except Exception as error:  # noqa: BLE001 (the next alarm has to be given)
                     self.failed += 1
                     what = action.url or shlex.join(action.command)
-                    self._problem(f"the alarm {what} has failed: {error}")
+                    why = str(error) or type(error).__name__
+                    self._problem(f"the alarm {what} has failed: {why}")
 
 
 def _post(url: str, text: bytes) -> None:

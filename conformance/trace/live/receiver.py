@@ -49,10 +49,15 @@ class Receiver:
         self._headers: dict[Any, tuple[bytes, Path]] = {}
         self._of: dict[Any, socket.socket] = {}
         self._ends = False
-        self._paths = [place.path for place in places if place.path]
         folder.mkdir(parents=True, exist_ok=True)
         self._go_on()
-        self.places = [self._listen(place) for place in places]
+        self.places: list[Place] = []
+        try:
+            for place in places:
+                self.places.append(self._listen(place))
+        except UsageError:
+            self._end()  # of those that had it listens at none
+            raise
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
@@ -60,9 +65,22 @@ class Receiver:
         """Write what has come, and listen no more."""
         self._ends = True
         self._thread.join()
-        for path in self._paths:
-            with suppress(OSError):
-                Path(path).unlink()
+        self._unlink()
+
+    def _unlink(self) -> None:
+        """Remove the Unix sockets at which it has listened."""
+        for place in self.places:
+            if place.path:
+                with suppress(OSError):
+                    Path(place.path).unlink()
+
+    def _end(self) -> None:
+        """Close all listeners, of which none has been heard."""
+        for each in list(self._selector.get_map().values()):
+            assert isinstance(each.fileobj, socket.socket)
+            each.fileobj.close()
+        self._selector.close()
+        self._unlink()
 
     def _go_on(self) -> None:
         """Go on with the files of a reader that has ended: lives that connect again are in them."""
@@ -103,7 +121,9 @@ class Receiver:
             listener.listen(128)
         except OSError as error:
             listener.close()
-            reason = error.strerror or error
+            reason = error.strerror or str(error)
+            if place.path and Path(place.path).exists() and not Path(place.path).is_socket():
+                reason = "something that is no socket is there"
             raise UsageError(f"Nobody can listen at {place} ({reason}): name another.") from error
         listener.setblocking(False)
         self._selector.register(listener, selectors.EVENT_READ)
