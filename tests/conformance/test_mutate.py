@@ -194,6 +194,15 @@ def test_tlc_notices_the_mutant(mutant: Mutant) -> None:
     assert found.verdict == "holds", found.detail
 
 
+def test_a_quick_mutant_breaks_what_no_quick_case_breaks() -> None:
+    """A case that TLC finds broken is as good a witness, and costs no run of its own."""
+    broken = {(case.protocol, case.expected) for case in CASES.values() if case.tier == "quick"}
+    quick = {mutant.name: (mutant.protocol, mutant.breaks) for mutant in SPEC if mutant.quick}
+
+    assert {name for name, property_ in quick.items() if property_ in broken} == set()
+    assert len(set(quick.values())) == len(quick) > 0
+
+
 @pytest.mark.java
 def test_a_specification_that_is_not_damaged_survives() -> None:
     same = Mutant(
