@@ -17,8 +17,8 @@ Each property states over how many members, views and messages it was judged. A 
 nothing in the log could have broken is inconclusive.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -123,6 +123,18 @@ class Answers(NamedTuple):
     """The members, views and messages over which each property can be judged; `agreement` without
     the members' last views, `LAST` with them.
     """
+
+    def instead(self, names: Collection[str], other: Self) -> Self:
+        """Return these answers with the other ones about some properties."""
+        chosen = {*names, *({LAST} if "agreement" in names else ())}
+        return self._replace(
+            witnesses={
+                **{name: each for name, each in self.witnesses.items() if name not in chosen},
+                **{name: each for name, each in other.witnesses.items() if name in chosen},
+            },
+            loose=other.loose if LAST in chosen else self.loose,
+            judged={name: (other if name in chosen else self).judged[name] for name in self.judged},
+        )
 
 
 class Verdicts(msgspec.Struct, kw_only=True):

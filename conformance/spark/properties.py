@@ -7,7 +7,7 @@ the same reader, so quarantine is the same as well.
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -20,10 +20,10 @@ from raincheck.conformance.deliveries.properties import (
     counts,
     judged,
 )
-from raincheck.conformance.deliveries.states import State, parts_of
+from raincheck.conformance.deliveries.states import State, parts_of, without
 from raincheck.conformance.deliveries.views import SHARED, Numbered, Visit, numbered
 from raincheck.conformance.importers.reading import log_files
-from raincheck.conformance.importers.said import Said, told
+from raincheck.conformance.importers.said import Rows, Said, told
 from raincheck.conformance.importers.table import DELIVERIES, importer_of
 from raincheck.conformance.trace.inputs import Uri
 
@@ -42,6 +42,8 @@ from .witnesses import WITNESSES, agreement
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+_NOTHING: Final = Said()
 
 
 def check_deliveries(
@@ -77,7 +79,7 @@ def check_deliveries(
         for text in sorted(row.said for row in heard if row.said is not None):
             said = said.joined(msgspec.json.decode(text, type=Said))
         kept = frame.where("told is null and said is null")
-        answers = ask(session, kept, names, said.sparse)
+        answers = ask(session, kept, names, said)
         found = judged(answers, sorted(problems), names, complete)
         return found if importer is None else told(found, importer, said, names)
     finally:
@@ -85,7 +87,7 @@ def check_deliveries(
 
 
 def ask(
-    session: "SparkSession", rows: "DataFrame", names: Iterable[str] = (), sparse: bool = False
+    session: "SparkSession", rows: "DataFrame", names: Iterable[str] = (), said: Said = _NOTHING
 ) -> Answers:
     """Put the questions to the rows that these properties need, or those that are judged without
     being named.
@@ -94,9 +96,38 @@ def ask(
         tables.table("labelled", rows)
         first = tables.only(queries.AT_FIRST)
         shared, views = numbered_views(tables, rows, strange=first.strange)
-        tables.table("log", shared)
-        states, unknown = know_parts(tables) if first.states else (0, "")
-        if not first.states:
+
+        def asked_of(names: Iterable[str], left_out: Rows = frozenset()) -> Answers:
+            log = Log(shared, views, said.sparse, first.states > 0)
+            return _asked_of(session, log, names, left_out)
+
+        answers = asked_of(names)
+        for left_out, apart in said.apart():
+            if chosen := apart.intersection(asked(answers.facts, names)):
+                answers = answers.instead(chosen, asked_of(sorted(chosen), left_out))
+        return answers
+
+
+class Log(NamedTuple):
+    """The rows of which is asked, and what is known of them."""
+
+    rows: "DataFrame"
+    views: Numbered
+    sparse: bool
+    states: bool
+
+
+def _asked_of(session: "SparkSession", log: Log, names: Iterable[str], left_out: Rows) -> Answers:
+    """Put the questions to the rows but those that are left out."""
+    rows = log.rows
+    for event in ("deliver", "send"):
+        if whose := sorted(member for member, what in left_out if what == event):
+            rows = rows.where(~((rows["event"] == event) & rows["member"].isin(whose)))
+    silent = {member for member, event in left_out if event == "deliver"}
+    with Tables(session) as tables:
+        tables.table("log", rows)
+        states, unknown = know_parts(tables, silent) if log.states else (0, "")
+        if not log.states:
             tables.table("c", session.sql(queries.NOTHING_GIVEN))
         members, senders = tables.only(queries.MEMBERS), tables.only(queries.SENDERS)
         facts = Facts(
@@ -109,12 +140,12 @@ def ask(
             unordered=senders.unordered or "",
             open_end=members.open_ends > 0,
             counted=senders.counted > 0,
-            names=views.names,
-            unclear=views.unclear,
+            names=log.views.names,
+            unclear=log.views.unclear,
             states=states,
             unknown=unknown,
             safe=members.safe,
-            sparse=sparse,
+            sparse=log.sparse,
         )
         return _answers(tables, asked(facts, names), facts)
 
@@ -139,11 +170,11 @@ def numbered_views(
     return joined.drop("view").withColumnRenamed("number", "view"), found
 
 
-def know_parts(tables: Tables) -> tuple[int, str]:
+def know_parts(tables: Tables, silent: Collection[str] = ()) -> tuple[int, str]:
     """Make the tables of the states and of what is in them; return how many there are, and why
-    that is unknown of some.
+    that is unknown of some. Those that have to do with `silent` members are left out.
     """
-    states = {State(*row) for row in tables.all(queries.STATES)}
+    states = without({State(*row) for row in tables.all(queries.STATES)}, silent)
     lengths = {row.member: row.last for row in tables.all(queries.LAST_POSITIONS)}
     known, why = parts_of(states, lengths)
     parts = [
