@@ -158,13 +158,19 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
-    (tmp_path / "c.jsonl").write_text('{"member":"p","event":"crash"}\n')
+    gone = ('{"member":"p","event":"crash"}\n', '{"member":"q","event":"safe"}\n')
+    (tmp_path / "c.jsonl").write_text("".join(gone))
     with (tmp_path / "b.jsonl").open("a") as file:
         file.write("no row\n" * 30 + "\n{")
         monkeypatch.setattr(logs, "PART", file.tell() // 2)  # so that the file is split
-    local = properties_local.check_deliveries([tmp_path], NAMES)
+    local = properties_local.check_deliveries([tmp_path])
 
-    assert check_deliveries(session, [tmp_path], NAMES) == local
+    # All that the log is able to break is asked; what is not, is asked by name.
+    assert {*NAMES} - {promise.name for promise in local.properties} == {"sending_view"}
+    assert check_deliveries(session, [tmp_path]) == local
+    asked = ["sending_view"]
+    found = check_deliveries(session, [tmp_path], asked)
+    assert found == properties_local.check_deliveries([tmp_path], asked)
     assert "violated" in {promise.verdict for promise in local.properties}
     assert [each.line for each in local.problems] == list(
         range(len(rows) - half + 1, len(rows) - half + 33)
@@ -296,20 +302,6 @@ def test_what_only_who_is_gone_has_delivered_is_found_on_both_engines(
     found = asked.witnesses.get("uniform_agreement")
     assert found == properties_local.answer(rows).witnesses.get("uniform_agreement")
     assert (found and found["members"]) == lacks
-
-
-@spark
-def test_uniform_agreement_is_asked_on_both_engines_where_delivery_is_safe(
-    session: "SparkSession", tmp_path: Path
-) -> None:
-    from raincheck.conformance.spark.properties import check_deliveries
-
-    gone(tmp_path, "p: 1/a1 2/b1", "q: 2/=p1 2/b1", "r: 1/a1 1/b2")
-    local = properties_local.check_deliveries([tmp_path])
-    [found] = [each for each in local.properties if each.name == "uniform_agreement"]
-
-    assert found.witness["members"] == ["r", "p"]
-    assert check_deliveries(session, [tmp_path]) == local
 
 
 GONE = "log.jsonl"
@@ -445,7 +437,7 @@ def test_imported_logs_get_the_same_verdicts_on_both_engines(
     if fault == "alone":  # then nobody can tell a hole in its numbers from a loss
         for other in ("shop", "shipping"):
             (tmp_path / f"{other}.jsonl").unlink()
-    names = ["total_order", "agreement", "gap_freeness", "no_duplication"]
+    names = ["agreement", "gap_freeness"]
 
     mine = properties_local.check_deliveries([tmp_path], names, log_format="kafka")
     theirs = properties.check_deliveries(session, [tmp_path], names, log_format="kafka")
@@ -453,6 +445,31 @@ def test_imported_logs_get_the_same_verdicts_on_both_engines(
     verdict = {"lost": "violated", "alone": "inconclusive"}[fault]
     assert mine["gap_freeness"].verdict == verdict
     assert "ask gap_freeness" in mine["agreement"].reason
+    assert theirs == mine
+
+
+@spark
+def test_of_rows_whose_order_a_log_does_not_say_neither_engine_asks_the_order(
+    session: "SparkSession", tmp_path: Path
+) -> None:
+    from raincheck.conformance.spark import properties
+
+    lines = []
+    for member, order in {"p": (1, 2), "q": (2, 1), "r": (2, 1, 3)}.items():
+        for position, message in enumerate(order, 1):
+            columns = {"member": member, "message": message, "sender": "a", "event": "deliver"}
+            placed = columns | ({} if member == "r" else {"position": position})
+            attributes = {f"raincheck.{name}": value for name, value in placed.items()}
+            lines.append(json.dumps({"context": {}, "attributes": attributes}) + "\n")
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(lines))
+    names = ["total_order", "no_duplication"]
+
+    mine = properties_local.check_deliveries([path], names, log_format="otel")
+    theirs = properties.check_deliveries(session, [path], names, log_format="otel")
+
+    assert mine["total_order"].witness["members"] == ["q", "p"]
+    assert mine["no_duplication"].judged["members"] == 3
     assert theirs == mine
 
 
