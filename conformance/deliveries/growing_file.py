@@ -38,6 +38,14 @@ class GrowingLog:
         self._thread.start()
         self._fed.hungry.acquire()
 
+    def upto(self, end: int) -> None:
+        """Let no more be read than so many bytes, which only grow."""
+        self._growing.limit = end
+
+    def rest(self) -> None:
+        """Close the file until there is more to read."""
+        self._growing.rest()
+
     def read(self) -> list[Row] | None:
         """Return the rows that the next piece of the file has; None if nothing of it is new."""
         pieces = self._growing.read()

@@ -8,7 +8,7 @@ the memory is bounded: what lies further apart is compared at the end.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -52,11 +52,14 @@ class LiveLogs:
         names: Iterable[str] = (),
         complete: bool = False,
         log_format: str = DELIVERIES,
+        folder: str = "",
     ) -> None:
-        """Raise UsageError for properties or a format that there are not."""
+        """Raise UsageError for properties or a format that there are not; a format by its place is
+        looked for in the folder.
+        """
         self.paths, self._names, self._complete = list(paths), list(names), complete
         self._format = log_format
-        self._importer = None if log_format == DELIVERIES else importer_of(log_format)
+        self._importer = None if log_format == DELIVERIES else importer_of(log_format, folder)
         judged(answer(()), [], self._names, complete=False)
         self.events = 0
         """How many rows were read."""
@@ -73,7 +76,10 @@ class LiveLogs:
         self._ended: set[str] = set()
         self._at_the_end: frozenset[str] = frozenset()
         """The properties of which this log says too little before its end."""
-        self._remarks: list[str] = []
+        self.said_so_far: list[str] = []
+        """What users have to know."""
+        self._told = 0
+        """How many of these sentences were told."""
 
     @property
     def files(self) -> int:
@@ -97,8 +103,18 @@ class LiveLogs:
 
     def remarks(self) -> list[str]:
         """Return what users have to know, each sentence once."""
-        remarks, self._remarks = self._remarks, []
+        remarks = self.said_so_far[self._told :]
+        self._told += len(remarks)
         return remarks
+
+    def read_to(self, ends: Mapping[Path, int], now: float) -> None:
+        """Read each of these files up to that byte, also those that were not there yet."""
+        for path, end in ends.items():
+            self._log(path).upto(end)
+        while self.turn(now):
+            pass
+        for log in self._logs.values():
+            log.rest()
 
     def turn(self, now: float, most: int = MOST) -> int:
         """Read what is new, in at most that many pieces; return how many there were."""
@@ -151,8 +167,13 @@ class LiveLogs:
         """Look for files that have come."""
         self.looked_at = now
         for path in self._files():
-            if path not in self._logs and path.suffix != ".parquet":
-                self._logs[path] = GrowingLog(path, self._reader())
+            if path.suffix != ".parquet":
+                self._log(path)
+
+    def _log(self, path: Path) -> GrowingLog:
+        if path not in self._logs:
+            self._logs[path] = GrowingLog(path, self._reader())
+        return self._logs[path]
 
     def _reader(self) -> ReadsRows:
         importer: Importer | None = self._importer
@@ -200,4 +221,4 @@ class LiveLogs:
         """Leave these properties to the end, and say so once."""
         if not names <= self._at_the_end:
             self._at_the_end |= names
-            self._remarks.append(why)
+            self.said_so_far.append(why)

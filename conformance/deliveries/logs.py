@@ -6,6 +6,7 @@ order. Lines that are not rows are quarantined with their number and the reason,
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
@@ -14,6 +15,7 @@ import msgspec
 
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.inputs import Opens, files_in, opened
+from raincheck.conformance.trace.keys import twice
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 COLUMNS = ("member", "view", "sender", "message", "position", "event", "after", "members")
@@ -154,7 +156,10 @@ def _jsonl(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Jso
                         break
                 continue
             try:
-                yield number, _decoder.decode(text)
+                found = _decoder.decode(text)
+                if ambiguous := twice(text):
+                    raise msgspec.ValidationError(ambiguous)
+                yield number, found
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 cut = "" if text.endswith(b"\n") else "truncated last line: "
                 report(Problem(str(path), number, f"{cut}not a delivery record: {error}"))
@@ -172,7 +177,11 @@ def _csv(path: Path, report: Report, opens: Opens) -> Iterator[tuple[int, _Json]
             return line
 
         rows = csv.DictReader(map(noted, file), strict=True)
-        missing = {"member", "sender", "message", "position"} - set(rows.fieldnames or ())
+        named = [name for name in rows.fieldnames or () if name in COLUMNS]
+        if doubled := sorted(name for name, times in Counter(named).items() if times > 1):
+            report(Problem(str(path), 1, f"columns that stand twice: {', '.join(doubled)}"))
+            return
+        missing = {"member", "sender", "message", "position"} - set(named)
         if missing:
             report(Problem(str(path), 1, f"missing columns: {', '.join(sorted(missing))}"))
             return

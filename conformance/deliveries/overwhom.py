@@ -1,6 +1,6 @@
 """The members, views and messages over which each property of delivery logs can be judged.
 
-The SQL twin is in `spark/queries.py`.
+The SQL twin is in `spark/overwhom.py`.
 """
 
 from collections import Counter, defaultdict

@@ -17,8 +17,8 @@ Each property states over how many members, views and messages it was judged. A 
 nothing in the log could have broken is inconclusive.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
@@ -124,6 +124,18 @@ class Answers(NamedTuple):
     the members' last views, `LAST` with them.
     """
 
+    def instead(self, names: Collection[str], other: Self) -> Self:
+        """Return these answers with the other ones about some properties."""
+        chosen = {*names, *({LAST} if "agreement" in names else ())}
+        return self._replace(
+            witnesses={
+                **{name: each for name, each in self.witnesses.items() if name not in chosen},
+                **{name: each for name, each in other.witnesses.items() if name in chosen},
+            },
+            loose=other.loose if LAST in chosen else self.loose,
+            judged={name: (other if name in chosen else self).judged[name] for name in self.judged},
+        )
+
 
 class Verdicts(msgspec.Struct, kw_only=True):
     """The verdict on each property that the logs of one system were judged by."""
@@ -191,21 +203,31 @@ def judged(
     answers: Answers, problems: list[Problem], names: Iterable[str], complete: bool
 ) -> Verdicts:
     """Return the verdicts that follow from the witnesses; both engines end here."""
-    facts, chosen = answers.facts, list(names)
-    unknown = sorted(set(chosen) - set(NAMES))
-    if unknown:
-        raise UsageError(f"There is no property {unknown[0]}: choose from {', '.join(NAMES)}.")
-    if not chosen:
-        chosen = [
-            name
-            for name in NAMES
-            if (name not in ON_DEMAND or (facts.safe and name in UNIFORM))
-            and (facts.sends or name != "no_creation")
-            and (facts.views or facts.unclear or name != "virtual_synchrony")
-            and (name != "state_cut" or _cuts_asked(answers))
-        ]
+    facts, named = answers.facts, list(names)
+    chosen = asked(facts, named)
+    if not named and not _cuts_asked(answers):
+        chosen = [name for name in chosen if name != "state_cut"]
     properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
     return Verdicts(facts=facts, properties=properties, problems=problems)
+
+
+def asked(facts: Facts, names: Iterable[str]) -> list[str]:
+    """Return the properties to judge by: those named, or else all that the log is able to break.
+
+    Raise UsageError for a name that none has.
+    """
+    named = list(names)
+    unknown = sorted(set(named) - set(NAMES))
+    if unknown:
+        raise UsageError(f"There is no property {unknown[0]}: choose from {', '.join(NAMES)}.")
+    return named or [
+        name
+        for name in NAMES
+        if (name not in ON_DEMAND or (facts.safe and name in UNIFORM))
+        and (facts.sends or name != "no_creation")
+        and (facts.views or facts.unclear or name != "virtual_synchrony")
+        and (facts.states or name != "state_cut")
+    ]
 
 
 def _cuts_asked(answers: Answers) -> bool:

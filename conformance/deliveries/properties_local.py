@@ -64,7 +64,15 @@ def answer(rows: Iterable[Row], said: Said | None = None) -> Answers:
 
 def answer_of(log: SortedLog, said: Said | None = None) -> Answers:
     """Find the smallest witness against each property in a log whose rows are read."""
-    sparse = said is not None and said.sparse
+    if said is None:
+        return _answers(log, sparse=False)
+    answers = _answers(log, said.sparse)
+    for rows, names in said.apart():
+        answers = answers.instead(names, _answers(log.without(rows), said.sparse))
+    return answers
+
+
+def _answers(log: SortedLog, sparse: bool) -> Answers:
     senders: dict[str, bool] = {}
     messages = {key for places in log.first.values() for key in places}
     for sender, message in messages:

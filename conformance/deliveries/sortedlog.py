@@ -1,12 +1,13 @@
 """The rows of delivery logs by member, and the members that went on together from a view."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
+from typing import Any, Self
 
 from .logs import Row
 from .properties import Message
-from .states import State, parts_of
+from .states import State, parts_of, without
 from .views import SHARED, Label, Numbered, Visit, numbered
 
 Deliveries = list[tuple[int, int, Message]]
@@ -72,6 +73,23 @@ class SortedLog:
         self.firm = {member: self._firm(member) for member in self.members}
         """Each member's deliveries, for a killed one without those in its last view."""
         self.firm_first = self._first(self.firm)
+
+    def without(self, rows: Collection[tuple[str, str]]) -> Self:
+        """Return the log without the deliveries, or sends, of these members."""
+        silent = {member for member, event in rows if event == "deliver"}
+        dumb = {member for member, event in rows if event == "send"}
+        part = copy(self)
+        part.delivered = defaultdict(list)
+        part.delivered |= {m: log for m, log in self.delivered.items() if m not in silent}
+        part.sent = {key: place for key, place in self.sent.items() if key[0] not in dumb}
+        part.after = {key: place for key, place in self.after.items() if key[0] not in dumb}
+        part.first = part._first(part.delivered)
+        if silent:
+            part.states = without(self.states, silent)
+            part.contents, part.unknown = part._contents()
+        part.crashed = {*self.crashed}
+        part.as_if_killed(())
+        return part
 
     def _number(self, installed: list[Row]) -> Numbered:
         """Number the views, unless they are numbers that all members share."""

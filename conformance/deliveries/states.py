@@ -30,6 +30,14 @@ class Part(NamedTuple):
     upto: int
 
 
+def without(states: Iterable[State], members: Iterable[str]) -> list[State]:
+    """Return the states that have nothing to do with these members' logs."""
+    gone, left = {*members}, sorted(states)
+    while next_ones := {each.member for each in left if each.provider in gone} - gone:
+        gone |= next_ones
+    return [each for each in left if each.member not in gone and each.provider not in gone]
+
+
 def parts_of(
     states: Iterable[State], lengths: Mapping[str, int]
 ) -> tuple[dict[State, list[Part]], str]:

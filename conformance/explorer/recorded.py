@@ -25,6 +25,7 @@ from raincheck.conformance.trace.following.follower import Follower
 from raincheck.conformance.trace.following.reports import Unusable
 from raincheck.conformance.trace.following.shared import Shared
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.keys import twice
 from raincheck.conformance.trace.promised import Followed
 from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.tracefile import read_blocks, split_lines
@@ -137,7 +138,8 @@ class Recorded:
                     follower.feed(line, text)
                 with suppress(msgspec.MsgspecError):  # a footer, or in quarantine
                     record = _EVENT.decode(text)
-                    yield Event(who, record, str(path), line, before, follower.local, seen)
+                    if not twice(text):
+                        yield Event(who, record, str(path), line, before, follower.local, seen)
 
     def _follower(
         self, path: Path, text: bytes, problems: list[Problem], shared: Shared

@@ -1,7 +1,8 @@
 """A reader of EDN, the notation of Clojure's data, in which Jepsen writes its histories."""
 
+import json
 import re
-from typing import Any, Final
+from typing import Any, Final, Self
 
 _TOKEN: Final = re.compile(
     r"""[\s,]*+(?:;[^\n]*+[\s,]*+)*+
@@ -22,7 +23,22 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _WORDS: Final = {"nil": None, "true": True, "false": False}
 _DROP: Final = "#_"
-_TAG: Final = "#"
+_MISTAKEN: Final = re.compile(r"[+-]?\d+|[:\"].*", re.DOTALL)
+"""A text that could be taken for a number, a keyword, or a text in quotation marks."""
+
+
+class Word(str):
+    """A keyword, a symbol or a character, which equals its name; `written` is all of it."""
+
+    __slots__ = ("written",)
+
+    def __new__(cls, written: str) -> Self:
+        """Take the colon of a keyword off, and the backslash of a character."""
+        made = super().__new__(cls, written.lstrip(":#\\"))
+        made.written = written
+        return made
+
+    written: str
 
 
 class EdnError(ValueError):
@@ -32,8 +48,8 @@ class EdnError(ValueError):
 def read_edn(text: str) -> Any:
     """Return the one form of a text; raise EdnError if it has none, or more.
 
-    Vectors, lists and sets become lists, keywords and symbols texts without the colon; what stands
-    behind a tag is read as if it had none.
+    Vectors, lists and sets become lists, keywords, symbols and characters a `Word`; a collection
+    behind a tag is read as if it had none, and any other value with one is a `Word`.
     """
     open_forms: list[tuple[str, list[Any]]] = [("", [])]
     place = 0
@@ -45,7 +61,7 @@ def read_edn(text: str) -> Any:
             raise EdnError(f"not EDN at character {place + 1}")
         token, place = match["token"], match.end()
         if token in _CLOSES or token == _DROP or _tags(token):
-            open_forms.append((_TAG if _tags(token) else token, []))
+            open_forms.append((token, []))
             continue
         if token in _CLOSES.values():
             opener, items = open_forms.pop()
@@ -54,8 +70,10 @@ def read_edn(text: str) -> Any:
             value = _closed(opener, items)
         else:
             value = _atom(token)
-        while open_forms[-1][0] == _TAG:
-            open_forms.pop()
+        while _tags(open_forms[-1][0]):
+            tag, _ = open_forms.pop()
+            if not isinstance(value, list | dict):
+                value = Word(f"{tag} {token}")
         if open_forms[-1][0] == _DROP:
             open_forms.pop()
         else:
@@ -68,8 +86,25 @@ def read_edn(text: str) -> Any:
     return forms[0]
 
 
+def name_of(value: Any) -> str:
+    """Return a value as a name that no other value has; raise ValueError for one that is no name.
+
+    A number is its digits, a keyword has its colon, and a text that could be taken for either is in
+    quotation marks.
+    """
+    if isinstance(value, Word):
+        if value.written.startswith(":"):
+            return value.written
+    elif isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False) if _MISTAKEN.fullmatch(value) else value
+    elif isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    shown = value.written if isinstance(value, Word) else repr(value)
+    raise ValueError(f"a key or a message is a number or a text, or a keyword, not {shown:.60}")
+
+
 def _tags(token: str) -> bool:
-    return token[0] == "#" and token[1:2].isalpha()
+    return token[:1] == "#" and token[1:2].isalpha()
 
 
 def _closed(opener: str, items: list[Any]) -> Any:
@@ -93,7 +128,7 @@ def _atom(token: str) -> Any:
         return int(token.rstrip("N"))
     if _DECIMAL.fullmatch(token):
         return float(token.rstrip("M"))
-    return token.lstrip(":#\\")
+    return Word(token)
 
 
 def _unescaped(match: re.Match[str]) -> str:

@@ -33,13 +33,17 @@ class Refused(NamedTuple):
 
 
 class Unsaid(NamedTuple):
-    """A property of which this log says too little, whatever its rows are: it is inconclusive."""
+    """A property of which this log says too little: unless it is violated, it is inconclusive."""
 
     property: str
     what: str
     """The reason, and what to log."""
     idle: bool = False
     """Whether that is not held against a log of whose system nobody asks this property by name."""
+    rows: tuple[str, str] | None = None
+    """A member, and an event: of such rows of it the property is not asked, since what they say
+    of it is the importer's, such as an order that the log does not have.
+    """
 
 
 class Sparse(NamedTuple):

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from .edn import name_of
 from .found import Found, Read, Unsaid
 
 _NOT_ALL: Final = (
@@ -38,8 +39,11 @@ class Logs:
         """Take in that a process has another assignment: it may begin anywhere."""
         self._consumers[process] += 1
 
-    def done(self, line: int, kind: str, process: int, value: Any) -> None:
-        """Take in an operation; raise ValueError, and take none of it, if it has no meaning."""
+    def done(self, line: int, kind: str, process: int, value: Any, typed: bool) -> None:
+        """Take in an operation; raise ValueError, and take none of it, if it has no meaning.
+
+        `typed`: a map's keys may be numbers.
+        """
         if not isinstance(value, list):
             raise ValueError("send, poll and txn have a list of [:send …] and [:poll …] as value")
         sends: list[tuple[str, str, int | None]] = []
@@ -47,11 +51,11 @@ class Logs:
         for part in value:
             match part:
                 case ["send", key, [offset, message]]:
-                    sends.append((_name(key), _name(message), _offset(offset)))
+                    sends.append((_key(key, typed), name_of(message), _offset(offset)))
                 case ["send", key, message]:
-                    sends.append((_name(key), _name(message), None))
+                    sends.append((_key(key, typed), name_of(message), None))
                 case ["poll", dict() as found] if kind == "ok":
-                    polls += _pairs(found)
+                    polls += _pairs(found, typed)
                 case ["poll"]:
                     continue
                 case ["poll", *_] if kind != "ok":
@@ -95,13 +99,13 @@ class Logs:
             yield Read(line, columns | {"position": positions[member]})
 
 
-def _pairs(found: dict[Any, Any]) -> Iterator[tuple[str, str, int]]:
+def _pairs(found: dict[Any, Any], typed: bool) -> Iterator[tuple[str, str, int]]:
     for key, pairs in found.items():
         for pair in pairs if isinstance(pairs, list) else [pairs]:
             offset = _offset(pair[0]) if isinstance(pair, list) and len(pair) == 2 else None
             if offset is None:
                 raise ValueError(f"a poll of {key} has {pair!r:.60}, not [offset value]")
-            yield _name(key), _name(pair[1]), offset
+            yield _key(key, typed), name_of(pair[1]), offset
 
 
 def _offset(value: Any) -> int | None:
@@ -109,7 +113,6 @@ def _offset(value: Any) -> int | None:
     return value if whole else None
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError(f"a key or a message is a number or a text, not {value!r:.60}")
-    return str(value)
+def _key(value: Any, typed: bool) -> str:
+    """Return the name of a log; JSON has numbers among a map's keys as texts."""
+    return name_of(value) if typed or not isinstance(value, str) else value

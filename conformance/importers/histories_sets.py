@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from .edn import name_of
 from .found import Found, Read, Unsaid
 
 KNOWN: Final = "history"
@@ -30,7 +31,7 @@ class Sets:
 
     def broadcast(self, line: int, kind: str, process: int, value: Any) -> None:
         """Take in a broadcast; raise ValueError if it has no value."""
-        message = _name(value)
+        message = name_of(value)
         if kind == "invoke":
             self._senders[message] = str(process)
             self._sent[message] = line
@@ -43,7 +44,7 @@ class Sets:
         """Take in a read; raise ValueError if it is no set."""
         if not isinstance(value, list):
             raise ValueError("a read has a list or a set of messages as its value")
-        messages = [_name(each) for each in value]
+        messages = [name_of(each) for each in value]
         self._seen |= dict.fromkeys(messages, line)
         self._reads[process] = (final, line, messages)
 
@@ -51,7 +52,6 @@ class Sets:
         """Yield the rows, if there was such a workload."""
         if not self._reads and not self._senders:
             return
-        yield from (Unsaid(name, _UNORDERED, idle=True) for name in _UNORDERED_NAMES)
         for position, (message, line) in enumerate(self._sent.items(), start=1):
             yield Read(line, self._row(message, position) | {"event": "send"})
         finals = {who: read for who, read in self._reads.items() if read[0]}
@@ -59,6 +59,8 @@ class Sets:
         logs = {str(who): read for who, read in (finals or self._reads).items()}
         last = max([*known.values(), *self._sent.values()], default=1)
         for member, (final, line, messages) in (logs | {KNOWN: (True, last, [*known])}).items():
+            for name in _UNORDERED_NAMES:
+                yield Unsaid(name, _UNORDERED, idle=True, rows=(member, "deliver"))
             for position, message in enumerate(messages, start=1):
                 yield Read(line, self._row(message, position) | {"member": member})
             if final:
@@ -67,9 +69,3 @@ class Sets:
     def _row(self, message: str, position: int) -> dict[str, Any]:
         sender = self._senders.get(message, "nobody")
         return {"member": sender, "sender": sender, "message": message, "position": position}
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str | int) or isinstance(value, bool):
-        raise ValueError("a message of the workload broadcast is a number or a text")
-    return str(value)

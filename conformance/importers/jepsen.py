@@ -28,6 +28,8 @@ class _Operation(NamedTuple):
     process: int
     value: Any
     final: bool
+    typed: bool
+    """Whether a map's keys may be numbers, as in EDN."""
 
 
 def read(lines: Lines, file: str) -> Iterator[Found]:  # noqa: ARG001
@@ -62,14 +64,15 @@ def _take(sets: Sets, logs: Logs, line: int, done: _Operation) -> None:
     elif done.f in _NEW_CONSUMER:
         logs.begins_anew(done.process)
     elif done.f in _LOGS:
-        logs.done(line, done.type, done.process, done.value)
+        logs.done(line, done.type, done.process, done.value, done.typed)
     else:
         raise ValueError(f"{done.f} is of neither workload, broadcast or kafka")
 
 
 def _operation(text: str) -> _Operation | str | None:
     """Return an operation, None for one of no client, or why it is none; raises what readers do."""
-    found = json_object(text) if text.startswith('{"') else read_edn(text)
+    plain = text.startswith('{"')
+    found = json_object(text) if plain else read_edn(text)
     if not isinstance(found, Mapping):
         return "not an operation: it is no map"
     kind, function, process = (_word(found.get(key)) for key in ("type", "f", "process"))
@@ -81,7 +84,7 @@ def _operation(text: str) -> _Operation | str | None:
     if not isinstance(number, int):
         return None  # the nemesis
     final = found.get("final?", found.get("final"))
-    return _Operation(kind, function, number, found.get("value"), final is True)
+    return _Operation(kind, function, number, found.get("value"), final is True, not plain)
 
 
 def _word(value: object) -> str:

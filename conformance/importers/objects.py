@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from raincheck.conformance.trace.keys import twice
+
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -12,11 +14,14 @@ class NoObject(ValueError):
 
 
 def json_object(text: str) -> dict[str, Any]:
-    """Return the object that a line is; raise NoObject if it is none."""
+    """Return the object that a line is; raise NoObject if it is none, or an ambiguous one."""
     try:
-        return _decoder.decode(text)
+        found = _decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise NoObject(f"not a JSON object: {error}") from error
+    if ambiguous := twice(text.encode()):
+        raise NoObject(ambiguous)
+    return found
 
 
 def name_in(record: dict[str, Any], key: str) -> str:

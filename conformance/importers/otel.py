@@ -28,7 +28,14 @@ _OPERATIONS: Final = {
     "deliver": "deliver",
 }
 _KINDS: Final = {"PRODUCER": "send", "CONSUMER": "deliver"}
-_IDS: Final = ("messaging.message.id", "messaging.kafka.offset", "messaging.kafka.message.offset")
+_OURS: Final = "raincheck.message"
+_TEXT: Final = "messaging.message.id"
+_NUMBERS: Final = ("messaging.kafka.offset", "messaging.kafka.message.offset")
+_IDS: Final = (_OURS, _TEXT, *_NUMBERS)
+_WANTED: Final = {
+    _TEXT: "a text (numbers stand in raincheck.message)",
+    _OURS: "a number, or a text that is none",
+}
 _OPERATION: Final = ("messaging.operation.type", "messaging.operation")
 _PARTITION: Final = (
     "messaging.destination.partition.id",
@@ -66,7 +73,8 @@ class _Spans:
         self._known: set[str] = set()
         self._operations: dict[tuple[str, str, str], str] = {}
         self._counted: Counter[tuple[str, str]] = Counter()
-        self._unsaid: set[str] = set()
+        self._placed: dict[tuple[str, str], bool] = {}
+        """Of a member and an event: whether the first such span had a position."""
 
     def rows(self, line: int, span: Span) -> Iterator[Found]:
         """Yield the row of a span, if it has one."""
@@ -86,58 +94,92 @@ class _Spans:
         )
         if event is None or "messaging.batch.message_count" in span.attributes:
             return
-        columns = self._columns(span.attributes, str(event), own)
-        if isinstance(columns, str):
-            yield Refused(line, columns)
+        event = str(event)
+        try:
+            columns = _columns(span.attributes, event, own)
+        except ValueError as problem:
+            yield Refused(line, str(problem))
             return
         member, message = str(columns.get("member")), str(columns.get("message"))
         if event in ("deliver", "send"):
-            key = (str(event), f"{member} {columns.get('sender')}", message)
+            key = (event, f"{member} {columns.get('sender')}", message)
             # A message that is received and then processed has two spans, and is delivered once.
             if self._operations.setdefault(key, operation) != operation:
                 return
-            if "position" not in columns:
-                self._counted[str(event), member] += 1
-                columns["position"] = self._counted[str(event), member]
-                yield from self._without_order(str(event))
+            placed = "position" in columns
+            if self._placed.setdefault((member, event), placed) and not placed:
+                yield Refused(line, f"no raincheck.position, which other spans of {member} have")
+                return
+            if not self._placed[member, event]:
+                self._counted[event, member] += 1
+                columns["position"] = self._counted[event, member]
+                if columns["position"] == 1:
+                    yield from _without_order(member, event)
         yield Read(line, columns)
 
-    def _without_order(self, event: str) -> Iterator[Unsaid]:
-        """Yield, once, what cannot be judged without the positions of these events."""
-        if event not in self._unsaid:
-            self._unsaid.add(event)
-            why = NO_ORDER if event == "deliver" else NO_SEND_ORDER
-            names = _OF_ORDER if event == "deliver" else ("sender_fifo",)
-            yield from (Unsaid(name, why) for name in names)
 
-    def _columns(
-        self, attributes: Mapping[str, Any], event: str, own: Mapping[str, Any]
-    ) -> dict[str, Any] | str:
-        """Return the columns of a row, or why there is none."""
-        columns = {name: own[name] for name in COLUMNS if name in own} | {"event": event}
-        for name in ("position", "after"):
-            if name in columns:
-                number = whole(columns[name])
-                if number is None:
-                    return f"raincheck.{name} is no whole number: {columns[name]!r:.40}"
-                columns[name] = number
-        where = str(attributes.get("messaging.destination.name", ""))
-        if (partition := _first(attributes, _PARTITION)) is not None:
-            where += f"-{partition}"
-        who = attributes.get("service.instance.id") or attributes.get("service.name")
-        if "message" not in columns and (message := _first(attributes, _IDS)) is not None:
-            columns["message"] = str(message)
-        if event in ("deliver", "send") and "message" not in columns:
-            return f"a span of a {event} needs messaging.message.id or raincheck.message"
-        if event == "deliver":
-            columns.setdefault("sender", where)
-        if event == "send":
-            columns.setdefault("member", own.get("sender", where))
-        else:
-            columns.setdefault("member", f"{who}@{where}" if who and where else who)
-        if not columns["member"]:
-            return "no member: set service.instance.id or service.name, or raincheck.member"
-        return columns
+def _columns(attributes: Mapping[str, Any], event: str, own: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a row; raise ValueError, which says why, if there is none."""
+    columns = {name: own[name] for name in COLUMNS if name in own} | {"event": event}
+    for name in ("position", "after"):
+        if name in columns:
+            number = whole(columns[name])
+            if number is None:
+                raise ValueError(f"raincheck.{name} is no whole number: {columns[name]!r:.40}")
+            columns[name] = number
+    where = _text(attributes, "messaging.destination.name")
+    if (partition := _first(attributes, _PARTITION)) is not None:
+        if whole(partition) is None and not isinstance(partition, str):
+            raise ValueError(f"a partition is a text or a number, not {partition!r:.60}")
+        where += f"-{partition}"
+    who = _text(attributes, "service.instance.id") or _text(attributes, "service.name")
+    if event in ("deliver", "send"):
+        columns["message"] = _id(attributes, event)
+    if event == "deliver":
+        columns.setdefault("sender", where)
+    if event == "send":
+        columns.setdefault("member", own.get("sender", where))
+    else:
+        columns.setdefault("member", f"{who}@{where}" if who and where else who)
+    if not columns["member"]:
+        raise ValueError("no member: set service.instance.id or service.name, or raincheck.member")
+    return columns
+
+
+def _id(attributes: Mapping[str, Any], event: str) -> str | int:
+    """Return a message's id: an attribute has texts or numbers, so that no two are taken for one.
+
+    `raincheck.message` may have both, but no text that reads as a number.
+    """
+    for name in _IDS:
+        if name not in attributes:
+            continue
+        given = attributes[name]
+        number = isinstance(given, int) and not isinstance(given, bool)
+        if name in _NUMBERS and (place := whole(given)) is not None:
+            return place
+        if name == _TEXT and isinstance(given, str):
+            return given
+        if name == _OURS and (number or (isinstance(given, str) and whole(given) is None)):
+            return given  # type: ignore[no-any-return]
+        wanted = _WANTED.get(name, "a whole number")
+        raise ValueError(f"{name} is {wanted}, not {given!r:.60}")
+    raise ValueError(f"a span of a {event} needs {_TEXT} or {_OURS}")
+
+
+def _text(attributes: Mapping[str, Any], name: str) -> str:
+    """Return a text among the attributes, "" if it is not there."""
+    given = attributes.get(name, "")
+    if not isinstance(given, str):
+        raise ValueError(f"{name} is a text, not {given!r:.60}")
+    return given
+
+
+def _without_order(member: str, event: str) -> Iterator[Unsaid]:
+    """Yield what cannot be asked of a member's events without their positions."""
+    why = NO_ORDER if event == "deliver" else NO_SEND_ORDER
+    names = _OF_ORDER if event == "deliver" else ("sender_fifo",)
+    yield from (Unsaid(name, why, rows=(member, event)) for name in names)
 
 
 def _messaging(attributes: Mapping[str, Any]) -> bool:

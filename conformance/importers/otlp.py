@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 _KINDS: Final = {4: "PRODUCER", 5: "CONSUMER"}
-_VALUES: Final = ("stringValue", "boolValue", "intValue", "doubleValue", "bytesValue")
+_VALUES: Final = ("stringValue", "boolValue", "doubleValue")
 
 
 class NoSpan(ValueError):
@@ -31,7 +31,9 @@ def spans_of(line: Mapping[str, Any]) -> Iterator[Span]:
             yield _printed(line)
         else:
             raise NoSpan("no span: it has neither resourceSpans nor context and attributes")
-    except (AttributeError, KeyError, TypeError) as error:
+    except NoSpan:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise NoSpan(f"not the form of an exported span ({error})") from error
 
 
@@ -55,10 +57,17 @@ def _printed(line: Mapping[str, Any]) -> Span:
 
 
 def _attributes(listed: Any) -> dict[str, Any]:
-    return {each["key"]: _value(each["value"]) for each in listed}
+    found = {each["key"]: _value(each["value"]) for each in listed}
+    if len(found) < len(listed):
+        raise NoSpan("an attribute stands twice in one list")
+    return found
 
 
 def _value(given: Mapping[str, Any]) -> Any:
     if "arrayValue" in given:
         return [_value(each) for each in given["arrayValue"].get("values", [])]
+    if "intValue" in given:  # a text where JSON's numbers are too small for it
+        return int(given["intValue"])
+    if "bytesValue" in given:
+        return str(given["bytesValue"]).encode()
     return next((given[name] for name in _VALUES if name in given), None)

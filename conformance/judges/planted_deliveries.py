@@ -147,6 +147,12 @@ PLANTED: Final[dict[str, Planted]] = {
         "_jsonl: …not a delivery record: …": _json(
             "line 2: not a delivery record: JSON is malformed", "nonsense\n"
         ),
+        "_csv: columns that stand twice: …": _csv(
+            "line 1: columns that stand twice: member",
+            "member,sender,message,position,member\na,a,1,1,b\n",
+            then=_EMPTY,
+            why=_NOTHING,
+        ),
         "_csv: missing columns: …": _csv(
             "missing columns: message, sender",
             "member,position\na,1\n",

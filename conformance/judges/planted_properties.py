@@ -114,7 +114,7 @@ _APART: Final = (
 
 PLANTED: Final[dict[str, Planted]] = {
     "deliveries.properties": {
-        "judged: There is no property …: choose from ….": _of(
+        "asked: There is no property …: choose from ….": _of(
             "There is no property speed",
             log(_P, _Q),
             names=("speed",),

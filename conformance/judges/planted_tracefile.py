@@ -26,6 +26,13 @@ def _nonsense(folder: Path) -> None:
         file.write("nonsense\n")
 
 
+def _twice(folder: Path) -> None:
+    path = folder / "r1.a.0.jsonl"
+    path.write_bytes(
+        path.read_bytes().replace(b'{"kind":"event",', b'{"kind":"event","kind":"event",', 1)
+    )
+
+
 def _long_line(folder: Path) -> Complaints:
     """Add a line longer than any record at the end of a file."""
     longest = tracefile.MAX_LINE
@@ -122,6 +129,10 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "Splitter.push: the line is longer than … bytes": Plant(
             good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"
+        ),
+        "decode_block: not a trace record: …": unsure(
+            "r1.a.0.jsonl line 2: not a trace record: the key 'kind' stands twice in one object",
+            spoil=_twice,
         ),
         "decode_block: truncated last line: …": unsure(
             "r1.a.0.jsonl line 15: truncated last line: not JSON", spoil=_cut_line

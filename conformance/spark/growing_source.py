@@ -1,8 +1,8 @@
-"""A streaming source of Spark: how far each trace file in some folders has grown.
+"""A streaming source of Spark: how far each file of traces or logs in some folders has grown.
 
 A row says of which run a file is, and up to which byte it may be read now; whoever judges the run
-opens it. The offsets in Spark's checkpoint are these bytes, so a batch that is repeated has the
-same rows.
+opens it. All delivery logs are of one run. The offsets in Spark's checkpoint are these bytes, so a
+batch that is repeated has the same rows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ Grown: TypeAlias = tuple[str, str, int, float]
 
 
 class GrowingFiles(DataSource):
-    """The files in the folders that the option `paths` lists in JSON."""
+    """The files in the folders that the option `paths` lists in JSON: of traces, or if there is a
+    `run`, all that end as `suffixes` lists, which are of this run.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -42,14 +44,20 @@ class GrowingFiles(DataSource):
     def simpleStreamReader(self, schema: Any) -> GrowingReader:  # noqa: ARG002
         """Return what reads it."""
         paths = msgspec.json.decode(self.options["paths"], type=list[str])
-        return GrowingReader([Path(each) for each in paths])
+        suffixes = msgspec.json.decode(self.options.get("suffixes", "[]"), type=tuple[str, ...])
+        return GrowingReader(
+            [Path(each) for each in paths], suffixes or (SUFFIX,), self.options.get("run", "")
+        )
 
 
 class GrowingReader(SimpleDataSourceStreamReader):
     """Looks how far the files have grown."""
 
-    def __init__(self, paths: list[Path]) -> None:
-        self._paths = paths
+    def __init__(
+        self, paths: list[Path], suffixes: tuple[str, ...] = (SUFFIX,), run: str = ""
+    ) -> None:
+        """`run` is that of all files; without it, their first lines say of which they are."""
+        self._paths, self._suffixes, self._run = paths, suffixes, run
         self._runs: dict[str, tuple[str, ...]] = {}
 
     def initialOffset(self) -> dict[str, int]:
@@ -59,7 +67,7 @@ class GrowingReader(SimpleDataSourceStreamReader):
     def read(self, start: dict[str, int]) -> tuple[Iterator[Grown], dict[str, int]]:
         """Return what has grown since, and how far."""
         end = dict(start)
-        for path in files_there(self._paths, (SUFFIX,)):
+        for path in files_there(self._paths, self._suffixes):
             size = path.stat().st_size
             if size > start.get(str(path), 0) and self._runs_of(str(path)):
                 end[str(path)] = size
@@ -76,6 +84,8 @@ class GrowingReader(SimpleDataSourceStreamReader):
         """Return the runs of which a file tells; none while its first line is not whole, or if it
         is of none, as the verdict at the end will say.
         """
+        if self._run:
+            return (self._run,)
         if path not in self._runs:
             with Path(path).open("rb") as file:
                 if not file.readline(MAX_LINE + 1).endswith(b"\n"):

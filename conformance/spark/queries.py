@@ -3,11 +3,9 @@
 The views build on each other: `states` are the states that members took and `parts` what is in them
 (`deliveries/states.py`), `c` the messages in them; `d` is every delivery, `f` each member's first
 delivery of a message; `firm_d` and `firm_f` are without what a crashed member delivered in its last
-view. `JUDGED` says over how many members, views and messages each question was asked, as
-`overwhom.py` does.
+view. A view is made when a question first needs it (`tables.py`).
 """
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 VIEWS = {
@@ -37,12 +35,11 @@ VIEWS = {
     "firm_f": """
         select member, sender, message, min(position) as position
         from firm_d group by member, sender, message""",
-    "everybody": """
-        select distinct member from log where event in ('deliver', 'view', 'state')""",
     "senders": """
         select m.sender,
                bool_and(m.message rlike '^[0-9]{1,18}$') as counted,
-               bool_or(s.message is null) as unsent
+               bool_or(s.message is null) as unsent,
+               count(*) as messages
         from (select distinct sender, message from f) m
         left join s on s.sender = m.sender and s.message = m.message
         group by m.sender""",
@@ -72,9 +69,12 @@ VIEWS = {
         having count(*) < g.size""",
 }
 
-STRANGE_VIEWS = """
-    select 1 from labelled
-    where members is not null or not view rlike '^[0-9]{1,18}$' limit 1"""
+AT_FIRST = """
+    select coalesce(bool_or(members is not null or not view rlike '^[0-9]{1,18}$'), false)
+               as strange,
+           count_if(event = 'state') as states
+    from labelled"""
+"""Whether the views have to be numbered, and whether anybody took a state."""
 
 VISITS = """
     select member, view as label,
@@ -92,31 +92,41 @@ LAST_POSITIONS = """
     select member, max(position) as last
     from log where event in ('deliver', 'state') group by member"""
 
-FACTS = """
-    select (select count(*) from log) as rows,
-           (select count(*) from everybody) as members,
-           (select count(*) from (select distinct sender, message from f)) as messages,
-           (select count(*) from s) as sends,
-           (select count(*) from visited where view > 0) as views,
-           (select min(sender) from senders where unsent and not counted) as unordered,
-           (select count(*) from senders where counted) as counted,
-           (select count(*) from everybody e
-            where e.member not in (select member from log where event in ('end', 'crash'))
-           ) as open_ends,
-           (select count(*) from log where event = 'safe') as safe"""
+MEMBERS = """
+    select coalesce(sum(rows), 0) as rows,
+           count_if(here) as members,
+           count_if(here and not closed) as open_ends,
+           coalesce(bool_or(sent), false) as sends,
+           coalesce(bool_or(viewed), false) as views,
+           coalesce(bool_or(safe), false) as safe,
+           array_sort(collect_list(case when here and (
+               number <> places or number <> last or ended <> number) then member end)) as holes
+    from (select member,
+                 count(*) as rows,
+                 bool_or(event in ('deliver', 'view', 'state')) as here,
+                 bool_or(event in ('end', 'crash')) as closed,
+                 bool_or(event = 'send') as sent,
+                 bool_or(event in ('deliver', 'view', 'state') and view > 0) as viewed,
+                 bool_or(event = 'safe') as safe,
+                 count_if(event in ('deliver', 'state')) as number,
+                 count(distinct case when event in ('deliver', 'state') then position end)
+                     as places,
+                 coalesce(max(case when event in ('deliver', 'state') then position end), 0)
+                     as last,
+                 max(case when event = 'end' then position end) as ended
+          from log group by member)"""
 
-HOLES = """
-    select e.member
-    from everybody e
-    left join (select member, count(*) as number, count(distinct position) as places,
-                      max(position) as last
-               from log where event in ('deliver', 'state') group by member) d
-    on d.member = e.member
-    left join (select member, max(position) as last
-               from log where event = 'end' group by member) n on n.member = e.member
-    where coalesce(d.number, 0) <> coalesce(d.places, 0)
-       or coalesce(d.number, 0) <> coalesce(d.last, 0)
-       or coalesce(n.last, d.number, 0) <> coalesce(d.number, 0)"""
+SENDERS = """
+    select coalesce(sum(messages), 0) as messages,
+           min(case when unsent and not counted then sender end) as unordered,
+           count_if(counted) as counted
+    from senders"""
+
+NOTHING_GIVEN = """
+    select cast(null as string) as member, cast(null as bigint) as at,
+           cast(null as string) as sender, cast(null as string) as message,
+           cast(null as bigint) as view where false"""
+"""`c` where nobody took a state."""
 
 _REFERENCE = """
     select p, q, sender1, message1, sender as sender2, message as message2
@@ -172,7 +182,7 @@ _UNEVEN = """
 AGREEMENT = _UNEVEN.format(last=">=")
 AGREEMENT_LAST = _UNEVEN.format(last="<")
 
-_ENDING = """
+ENDING = """
     with place as (select member, view,
                           lead(view) over (partition by member order by view) as following
                    from visited),
@@ -182,7 +192,7 @@ _ENDING = """
                   where p.following is null)"""
 
 LACKING = f"""
-    {_ENDING}
+    {ENDING}
     select t.view, t.sender, t.message, min(t.member) as has, min(g.member) as lacks
     from told t
     join gone_on g on g.view = t.view
@@ -290,94 +300,3 @@ CUT = """
                or exists (select 1 from d b where b.member = t.member
                           and b.position > t.position and b.view >= t.view))
     select * from wrong order by found, position, member, sender, message, at limit 1"""
-
-_OVER = """
-    select '{name}' as name, size(collect_set(member)) as members,
-           size(collect_set(view)) as views, count(distinct sender, message) as messages
-    from ({rows})"""
-
-_ORDERED = """
-    with r as (select f.* from {f} f join {reference} r0 on r0.member = f.member),
-         beyond as (select distinct f.member from {f} f
-                    left anti join r on r.sender = f.sender and r.message = f.message),
-         b as (select f.* from {f} f join beyond on beyond.member = f.member),
-         pairs as (select f.member as p, r.member as q, f.sender, f.message
-                   from {f} f join r on r.sender = f.sender and r.message = f.message
-                   where r.member <> f.member
-                   union all
-                   select p.member as p, q.member as q, p.sender, p.message
-                   from b p join b q
-                   on q.sender = p.sender and q.message = p.message and p.member < q.member),
-         asked as (select p, q from pairs group by p, q having count(*) > 1),
-         keys as (select distinct pairs.sender, pairs.message
-                  from pairs join asked on asked.p = pairs.p and asked.q = pairs.q),
-         judges as (select p as member from asked union select q from asked)
-    select d.member, d.view, d.sender, d.message
-    from {d} d join judges on judges.member = d.member
-    join keys on keys.sender = d.sender and keys.message = d.message"""
-
-_GROUPED = """
-    with asked as (select distinct h.view, h.following
-                   from heard h join groups g on g.view = h.view and g.following = h.following
-                   where g.size > 1 and h.following >= {least})
-    select t.member, t.view, h.sender, h.message
-    from asked a
-    join stays t on t.view = a.view and t.following = a.following
-    join (select distinct view, following, sender, message from heard) h
-    on h.view = a.view and h.following = a.following"""
-
-_SEVERAL = """
-    select d.member, d.view, d.sender, d.message
-    from d join (select f.member, f.sender
-                 from f join senders n on n.sender = f.sender and {ranked}
-                 group by f.member, f.sender having count(*) > 1) n
-    on n.member = d.member and n.sender = d.sender"""
-
-_CHANGED = """
-    select d.member, d.view, d.sender, d.message
-    from firm_d d
-    join (select k.sender, k.message
-          from firm_d k
-          join (select member, count(*) as visited from visited group by member) v
-          on v.member = k.member
-          group by k.sender, k.message
-          having count(distinct k.member) > 1 and max(v.visited) > 1) k
-    on k.sender = d.sender and k.message = d.message"""
-
-_KNOWN_ELSEWHERE = """n.counted and n.sender in (
-        select sender from f group by sender having count(distinct member) > 1
-        union select sender from s)"""
-
-ALONE = "no_duplication, no_creation"
-"""Each delivery by itself."""
-JUDGED = {
-    "total_order": _ORDERED.format(f="firm_f", d="firm_d", reference="firm_reference"),
-    "uniform_total_order": _ORDERED.format(f="f", d="d", reference="reference"),
-    "agreement": _GROUPED.format(least=0),
-    "agreement, last views": _GROUPED.format(least=-1),
-    ALONE: "select * from d",
-    "sender_fifo": _SEVERAL.format(ranked="(n.counted or not n.unsent)"),
-    "gap_freeness": _SEVERAL.format(ranked="n.counted"),
-    "virtual_synchrony": _CHANGED,
-    "sending_view": """
-        select d.* from d join s on s.sender = d.sender and s.message = d.message
-        where s.place.view <> 0""",
-    "uniform_agreement": f"""
-        {_ENDING}
-        select t.* from told t left semi join gone_on g on g.view = t.view
-        union all
-        select g.member, t.view, t.sender, t.message
-        from told t join gone_on g on g.view = t.view""",
-    "state_cut": "select d.* from d left semi join c on c.member = d.member",
-}
-"""Per question the deliveries that it is asked of."""
-
-
-SPARSE = {"gap_freeness": _SEVERAL.format(ranked=_KNOWN_ELSEWHERE)}
-"""The same where the numbers of messages may have holes."""
-
-
-def over_all(names: Iterable[str], sparse: bool = False) -> str:
-    """One question for the counts of these."""
-    rows = JUDGED | SPARSE if sparse else JUDGED
-    return " union all ".join(_OVER.format(name=name, rows=rows[name]) for name in names)

@@ -14,6 +14,7 @@ import numpy as np
 from .batches import Batch, Problem, Report
 from .events import DECODER, Record
 from .inputs import files_in
+from .keys import any_twice, twice
 from .traceparquet import parquet_lines
 
 CHUNK = 64 * 1024
@@ -123,7 +124,7 @@ def decode_block(
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             pass
         else:
-            if len(records) == count_lines(block):
+            if len(records) == count_lines(block) and not any_twice(block):
                 yield Batch(line, records)
                 return
     good: list[Record] = []
@@ -133,7 +134,11 @@ def decode_block(
     for number, text in enumerate(lines[:-1] if ended else lines, start=line):
         reason = ""
         try:
-            good.append(decoder.decode(text))
+            record = decoder.decode(text)
+            if ambiguous := twice(text):
+                reason = f"not a trace record: {ambiguous}"
+            if not reason:
+                good.append(record)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             reason = _reason(text, error)
             if not ended and number == line + len(lines) - 1:

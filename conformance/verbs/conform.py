@@ -183,20 +183,40 @@ def _follow(args: argparse.Namespace, ui: Ui) -> Outcome:
     args.paths = only_paths(args.paths, "--follow or --stream")
     if args.log_format == TRACE:
         return _follow_traces(args, ui)
-    # A wrong path must not destroy the evidence that is there.
+    return _follow_logs(args, ui)
+
+
+def _follow_logs(args: argparse.Namespace, ui: Ui) -> Outcome:
     there, places = sources(args.paths)
     if places:
         raise UsageError("Sockets are for traces: name the files or folders of the delivery logs.")
-    logs = LiveLogs(there, _asked(args), args.complete, args.log_format)
+    asked = _asked(args)
+    logs = LiveLogs(there, asked, args.complete, args.log_format)
     started = time.monotonic()
-    follower = Follower(logs, args.on_violation, ui, partial(_broken, log_format=args.log_format))
+    # A wrong path must not destroy the evidence that is there.
     evidence = Evidence("conform", args.out)
+    failing = partial(_broken, log_format=args.log_format)
     results: list[Result] = []
     problems: list[Problem] = []
-    for log in follower.run():
+    with ExitStack() as ends:
+        stream: SparkStream[Verdicts] | None = None
+        if args.stream:
+            from raincheck.conformance.spark import followed, streaming
+
+            session = ends.enter_context(session_of(args, ui, brief=True))
+            here = str(Path.cwd())
+            kind = followed.DeliveryLogs(tuple(asked), args.complete, args.log_format, here)
+            checkpoint = args.checkpoint or args.out / "checkpoint"
+            stream = streaming.SparkStream(session, there, checkpoint, kind)
+        live = logs if stream is None else stream
+        follower = Follower[Verdicts](live, args.on_violation, ui, failing)
+        verdicts = follower.run()
+    for log in verdicts:
         results += log_results(log, time.monotonic() - started, args.log_format)
         problems += log.problems
     results += unconfirmed(follower.told, (), results)
+    if stream is not None:
+        results += miscounted(stream.miscounted(verdicts))
     return _followed(args, ui, evidence, follower, results, problems)
 
 
@@ -214,12 +234,12 @@ def _follow_traces(args: argparse.Namespace, ui: Ui) -> Outcome:
         receiver = listening(places, folder, ui, anew=not args.stream)
         if receiver is not None:
             ends.callback(receiver.close)
-        stream: SparkStream | None = None
+        stream: SparkStream[RunVerdict] | None = None
         if args.stream:
-            from raincheck.conformance.spark import streaming
+            from raincheck.conformance.spark import followed, streaming
 
             session = ends.enter_context(session_of(args, ui, brief=True))
-            stream = streaming.SparkStream(session, read, checkpoint)
+            stream = streaming.SparkStream(session, read, checkpoint, followed.TRACES)
         live = Live(read) if stream is None else stream
         follower = Follower[RunVerdict](live, args.on_violation, ui, failing)
         follower.receiver = receiver

@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stream",
         action="store_true",
-        help="the same with --engine spark, for traces: each run is followed by one of Spark's "
-        "workers",
+        help="the same with --engine spark: each run, or all delivery logs together, is followed "
+        "by one of Spark's workers",
     )
     parser.add_argument(
         "--checkpoint",
@@ -230,8 +230,6 @@ def refuse_following(args: argparse.Namespace) -> None:
         raise UsageError("--stream takes the place of --follow: give one of them.")
     if args.engine != "spark":
         raise UsageError("--stream is for --engine spark; in one process there is --follow.")
-    if args.log_format != TRACE:
-        raise UsageError("--stream is for traces: delivery logs are followed by --follow.")
     if args.remote or (args.master and not embedded(args.master)):
         raise UsageError("--stream is for Spark in this process, --master local[N], so far.")
 

@@ -15,6 +15,7 @@ import threading
 import time
 from pathlib import Path
 
+from raincheck.conformance.spark.followed import TRACES
 from raincheck.conformance.spark.session import spark_session
 from raincheck.conformance.spark.streaming import SparkStream
 from raincheck.conformance.trace.sequencer.steady import write_steady
@@ -54,7 +55,7 @@ def main() -> None:
         folder = Path(name)
         place = folder / "place"
         place.mkdir()
-        stream = SparkStream(session, [place], folder / "checkpoint")
+        stream = SparkStream(session, [place], folder / "checkpoint", TRACES)
         stop = threading.Event()
         writer = threading.Thread(target=load, args=(folder, place, args.rate, stop))
         writer.start()

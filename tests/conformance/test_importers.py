@@ -479,7 +479,8 @@ def test_edn_is_read_as_it_was_written(value: Any, dice: random.Random) -> None:
         ("\\a", "a"),
         ("\\newline", "newline"),
         ('"a\\n\\u0041"', "a\nA"),
-        ("#inst \"2026-01-01\"", "2026-01-01"),
+        ("#inst \"2026-01-01\"", 'inst "2026-01-01"'),
+        ("#a #b [7]", [7]),
         ("##Inf", "Inf"),
         ("{[1 2] 3}", {"[1, 2]": 3}),
     ],
@@ -570,3 +571,191 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
         raincheck.judge_logs(tmp_path, complete=7)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="There is no property order"):
         raincheck.judge_logs(FOREIGN / "nats", log_format="nats", properties=["order"])
+
+
+# ---------------------------------------------------------------------- ids that are no texts
+
+
+def span(**attributes: Any) -> str:
+    """Return a span of a delivery by `service` of what was sent to `orders`."""
+    given = {"service.name": "billing", "messaging.destination.name": "orders"}
+    named = {name.replace("__", "."): value for name, value in attributes.items()}
+    kind = {"messaging.operation.type": "process"}
+    return json.dumps({"context": {}, "attributes": given | kind | named})
+
+
+@pytest.mark.parametrize(
+    ("attributes", "reason"),
+    [
+        ({"messaging__message__id": 1}, "messaging.message.id is a text"),
+        ({"messaging__message__id": True}, "messaging.message.id is a text"),
+        ({"raincheck__message": "17"}, "a number, or a text that is none, not '17'"),
+        ({"raincheck__message": 1.0}, "a number, or a text that is none, not 1.0"),
+        ({"raincheck__message": True}, "a number, or a text that is none, not True"),
+        ({"messaging__kafka__offset": "x"}, "a whole number, not 'x'"),
+        ({"messaging__message__id": "1", "service__name": 7}, "service.name is a text, not 7"),
+        ({"messaging__message__id": "1", "messaging__destination__name": 7}, "name is a text"),
+        ({"messaging__message__id": "1", "messaging__kafka__partition": 1.0}, "a partition is"),
+    ],
+)
+def test_an_id_of_another_kind_is_not_made_a_text(
+    tmp_path: Path, attributes: dict[str, Any], reason: str
+) -> None:
+    path = tmp_path / "spans.jsonl"
+    path.write_text(span(**attributes) + "\n")
+
+    [problem] = judged(path, "otel").problems
+
+    assert reason in problem.reason
+
+
+def test_numbers_and_texts_of_batches_are_told_apart(tmp_path: Path) -> None:
+    def attribute(name: str, **value: Any) -> dict[str, Any]:
+        return {"key": name, "value": value}
+
+    path = tmp_path / "spans.jsonl"
+    lines = []
+    for value in ({"intValue": "17"}, {"stringValue": "17"}, {"bytesValue": "MTc="}):
+        named = [
+            attribute("raincheck.member", stringValue="p"),
+            attribute("raincheck.position", intValue="1"),
+            attribute("raincheck.event", stringValue="deliver"),
+            attribute("raincheck.sender", stringValue="q"),
+            attribute("raincheck.message", **value),
+        ]
+        spans = {"scopeSpans": [{"spans": [{"attributes": named}]}]}
+        lines.append(json.dumps({"resourceSpans": [spans]}) + "\n")
+    path.write_text("".join(lines))
+
+    found = judged(path, "otel")
+
+    assert [each.line for each in found.problems] == [2, 3]
+    assert found.facts.messages == 1
+
+
+@pytest.mark.parametrize(
+    ("values", "messages"),
+    [
+        ('1 "1" :a "a" ":a"', {"1", '"1"', ":a", "a", '":a"'}),
+        ('"\\"1\\"" "1"', {'"\\"1\\""', '"1"'}),
+        ("1 1N +1", {"1"}),
+    ],
+)
+def test_values_of_a_history_that_differ_stay_different(
+    tmp_path: Path, values: str, messages: set[str]
+) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(f"{{:type :ok, :f :read, :process 0, :value [{values}], :final? true}}\n")
+
+    found = [*importer_of("jepsen").read(enumerate(path.read_text().splitlines(), 1), "h")]
+
+    rows = [each.columns for each in found if isinstance(each, Read)]
+    assert {row["message"] for row in rows if row.get("message")} == messages
+    assert judged(path, "jepsen")["no_duplication"].verdict == (
+        VIOLATED if len(messages) == 1 else HOLDS
+    )
+
+
+@pytest.mark.parametrize("value", ["a", "\\a", '#inst "2020"', "1.0", "1/2"])
+def test_a_value_that_names_no_message_goes_into_quarantine(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "history.edn"
+    path.write_text(f"{{:type :ok, :f :read, :process 0, :value [{value}]}}\n")
+
+    [problem] = judged(path, "jepsen").problems
+
+    assert "a number or a text, or a keyword, not" in problem.reason
+
+
+@pytest.mark.parametrize(("suffix", "same"), [(".edn", False), (".jsonl", True)])
+def test_a_log_with_a_number_and_one_with_a_text_are_two_where_that_can_be_told(
+    tmp_path: Path, suffix: str, same: bool
+) -> None:
+    edn = "{:type :%s, :f :%s, :process 0, :value [[:%s %s]]}\n"
+    text = "".join(edn % each for each in (("ok", "send", "send", "8 [0 5]"),
+                                           ("ok", "poll", "poll", '{"8" [[0 5]]}')))  # fmt: skip
+    if same:
+        text = '{"type":"ok","f":"send","process":0,"value":[["send",8,[0,5]]]}\n'
+        text += '{"type":"ok","f":"poll","process":0,"value":[["poll",{"8":[[0,5]]}]]}\n'
+    path = tmp_path / f"history{suffix}"
+    path.write_text(text)
+
+    rows = [e.columns for e in importer_of("jepsen").read(enumerate(text.splitlines(), 1), "h")
+            if isinstance(e, Read)]  # fmt: skip
+
+    assert [row["sender"] for row in rows] == (["8"] if same else ['"8"'])
+
+
+# ---------------------------------------------------------------------- what a format cannot say
+
+
+def placed(member: str, messages: str, first: int | None = 1) -> str:
+    """Return the spans of a member's deliveries, with positions if these have a first one."""
+    lines = []
+    for at, message in enumerate(messages.split()):
+        position = {} if first is None else {"raincheck.position": first + at}
+        given = {"raincheck.member": member, "raincheck.message": int(message), **position}
+        attributes = {"messaging.destination.name": "t", "raincheck.event": "deliver", **given}
+        lines.append(json.dumps({"context": {}, "attributes": attributes}) + "\n")
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("spans", "violated"),
+    [
+        (placed("p", "1 2 3") + placed("q", "1 3 2") + placed("r", "3 2 1", None), ["p", "q"]),
+        (placed("p", "1 2 3") + placed("q", "1 2 3") + placed("r", "3 2 1", None), []),
+        (placed("p", "1 2 3", None) + placed("q", "3 2 1", None), []),
+    ],
+)
+def test_a_violation_among_what_is_said_stays_one(
+    tmp_path: Path, spans: str, violated: list[str]
+) -> None:
+    path = tmp_path / "spans.jsonl"
+    path.write_text(spans)
+
+    found = judged(path, "otel")
+
+    for name in ("total_order", "sender_fifo"):
+        assert found[name].verdict == (VIOLATED if violated else INCONCLUSIVE), name
+        assert {*found[name].witness.get("members", ())} <= {*violated}
+        assert bool(found[name].reason) == (not violated)
+
+
+def test_a_span_without_the_position_that_others_have_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "spans.jsonl"
+    path.write_text(placed("p", "1 3 2") + placed("p", "4", None))
+
+    found = judged(path, "otel")
+
+    [problem] = found.problems
+    assert (problem.line, problem.reason) == (
+        4,
+        "no raincheck.position, which other spans of p have",
+    )
+    assert found["sender_fifo"].verdict == VIOLATED
+
+
+def test_one_historys_unordered_reads_leave_the_order_in_another_one(tmp_path: Path) -> None:
+    text = (FOREIGN / "jepsen" / "kafka.edn").read_text()
+    (tmp_path / "kafka.edn").write_text(text.replace("[1 2] [2 4]", "[2 4] [1 2]", 1))
+    (tmp_path / "b.edn").write_text((FOREIGN / "jepsen" / "broadcast.edn").read_text())
+
+    found = judged(tmp_path, "jepsen")
+
+    assert found["total_order"].verdict == VIOLATED
+    assert not found["total_order"].idle
+    assert {who.partition("@")[2] for who in found["total_order"].witness["members"]} == {'"8"'}
+
+
+def test_a_difference_that_complete_logs_make_a_violation_stays_one(tmp_path: Path) -> None:
+    for consumer, offsets in {"a": (1, 2), "b": (1,)}.items():
+        lines = [json.dumps({"topic": "t", "partition": 0, "offset": each}) for each in offsets]
+        (tmp_path / f"{consumer}.jsonl").write_text("\n".join(lines) + "\n")
+
+    assert judged(tmp_path, "kafka")["agreement"].verdict == INCONCLUSIVE
+    found = judged(tmp_path, "kafka", complete=True)["agreement"]
+    assert (found.verdict, found.idle, found.witness["members"]) == (
+        VIOLATED,
+        False,
+        ["a@t-0", "b@t-0"],
+    )

@@ -15,9 +15,8 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.deliveries import properties_local
 from raincheck.conformance.deliveries.logs import Row
-from raincheck.conformance.deliveries.properties import NAMES
+from raincheck.conformance.deliveries.properties import NAMES, Facts
 from raincheck.conformance.deliveries.sortedlog import SortedLog
-from raincheck.conformance.deliveries.states import State
 from raincheck.conformance.importers.reading import read_imported
 from raincheck.conformance.importers.said import Said
 from raincheck.conformance.importers.table import importer_of
@@ -159,17 +158,61 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
-    (tmp_path / "c.jsonl").write_text('{"member":"p","event":"crash"}\n')
+    gone = ('{"member":"p","event":"crash"}\n', '{"member":"q","event":"safe"}\n')
+    (tmp_path / "c.jsonl").write_text("".join(gone))
     with (tmp_path / "b.jsonl").open("a") as file:
         file.write("no row\n" * 30 + "\n{")
         monkeypatch.setattr(logs, "PART", file.tell() // 2)  # so that the file is split
-    local = properties_local.check_deliveries([tmp_path], NAMES)
+    local = properties_local.check_deliveries([tmp_path])
 
-    assert check_deliveries(session, [tmp_path], NAMES) == local
+    # All that the log is able to break is asked; what is not, is asked by name.
+    assert {*NAMES} - {promise.name for promise in local.properties} == {"sending_view"}
+    assert check_deliveries(session, [tmp_path]) == local
+    asked = ["sending_view"]
+    found = check_deliveries(session, [tmp_path], asked)
+    assert found == properties_local.check_deliveries([tmp_path], asked)
     assert "violated" in {promise.verdict for promise in local.properties}
     assert [each.line for each in local.problems] == list(
         range(len(rows) - half + 1, len(rows) - half + 33)
     )
+
+
+class Put:
+    """Stands for the tables, and notes which questions are put to them; each finds nothing."""
+
+    def __init__(self) -> None:
+        self.questions: list[str] = []
+
+    def all(self, question: str) -> list[Any]:
+        self.questions.append(question)
+        return []
+
+    def one(self, question: str) -> None:
+        self.questions.append(question)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("total_order")])
+def test_only_the_questions_of_a_property_that_is_asked_for_are_put(name: str) -> None:
+    from raincheck.conformance.spark import overwhom, properties, queries
+
+    wanted = {
+        "agreement": [queries.AGREEMENT, queries.AGREEMENT_LAST],
+        "uniform_agreement": [queries.LACKING],
+        "no_duplication": [queries.DUPLICATE],
+        "no_creation": [queries.CREATED, queries.EARLY],
+        "sender_fifo": [queries.FIFO],
+        "virtual_synchrony": [queries.VIEWS_DIFFER],
+        "sending_view": [queries.SENT_ELSEWHERE],
+        "gap_freeness": [queries.GAP],
+        "state_cut": [queries.CUT],
+    }
+    tables: Any = Put()
+    facts = Facts(sends=True, views=True, states=1)
+
+    properties._answers(tables, [name], facts)
+
+    assert tables.questions == [*wanted[name], overwhom.over_all([name])]
+    assert overwhom.over_all([name]).count("as messages") == 1 + (name == "agreement")
 
 
 @spark
@@ -184,17 +227,16 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
 def test_a_cycle_of_order_is_found_on_both_engines(
     session: "SparkSession", lines: tuple[str, ...]
 ) -> None:
-    from raincheck.conformance.spark import properties, queries
+    from raincheck.conformance.spark import queries, witnesses
+    from raincheck.conformance.spark.tables import Tables
 
     rows = log(*lines)
-    session.createDataFrame(
-        [(row.member, row.view, row.sender, row.message, row.position) for row in rows],
-        "member string, view long, sender string, message string, position long",
-    ).where("sender <> ''").createOrReplaceTempView("d")
-    for name in ("f", "reference"):
-        session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
+    with Tables(session) as tables:
+        given = [(row.member, row.view, row.sender, row.message, row.position) for row in rows]
+        schema = "member string, view long, sender string, message string, position long"
+        tables.made("d", [row for row in given if row[2]], schema)
 
-    found = properties._total_order(session, queries.UNIFORM_ORDER)
+        found = witnesses.total_order(tables, queries.UNIFORM_ORDER)
 
     assert found == properties_local.answer(rows).witnesses.get("total_order")
     assert (found is None) == (len(lines) == 2 or "c1 a1" not in lines[-1])
@@ -213,28 +255,28 @@ def test_a_cycle_of_order_is_found_on_both_engines(
 def test_what_is_in_a_state_and_what_is_in_neither_is_found_on_both_engines(
     session: "SparkSession", other: str
 ) -> None:
-    from raincheck.conformance.spark import properties, queries
+    from raincheck.conformance.spark import properties, queries, witnesses
+    from raincheck.conformance.spark.tables import Tables
 
     rows = log("p: 1/a1 1/b1 2/a2 2/b2 2/a3 3/b3", *other.splitlines())
-    session.createDataFrame(
-        [msgspec.structs.astuple(row)[:7] for row in rows],
-        "member string, position long, view long, sender string, message string, event string, "
-        "after long",
-    ).createOrReplaceTempView("log")
-    states = {State(*row) for row in session.sql(queries.STATES).collect()}
-    unknown = properties._know_parts(session, states)
-    for name in ("d", "c"):
-        session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
+    with Tables(session) as tables:
+        tables.made(
+            "log",
+            [msgspec.structs.astuple(row)[:7] for row in rows],
+            "member string, position long, view long, sender string, message string, "
+            "event string, after long",
+        )
+        states, unknown = properties.know_parts(tables)
+        found = witnesses.cut(tables.one(queries.CUT))
+        here = tables.all("select * from c")
 
-    found = properties._cut(properties._one(session, queries.CUT))
-
-    mine, here = SortedLog(rows), session.sql("select * from c").collect()
+    mine = SortedLog(rows)
     assert {(row.member, row.at, (row.sender, row.message), row.view) for row in here} == {
         (state.member, state.position, key, view)
         for state, inside in mine.contents.items()
         for key, view in inside.items()
     }
-    assert (states, unknown) == ({*mine.states}, mine.unknown)
+    assert (states, unknown) == (len(mine.states), mine.unknown)
     assert found == properties_local.answer(rows).witnesses.get("state_cut")
     assert (found is None) == ("p2" in other)
 
@@ -252,33 +294,14 @@ def test_what_is_in_a_state_and_what_is_in_neither_is_found_on_both_engines(
 def test_what_only_who_is_gone_has_delivered_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, lines: tuple[str, ...], lacks: list[str] | None
 ) -> None:
-    from raincheck.conformance.spark import logs, properties, queries
+    from raincheck.conformance.spark import logs, properties
 
     rows = gone(tmp_path, *lines)
-    shared, _ = properties.numbered_views(session, logs.load(session, [tmp_path / GONE]))
-    shared.createOrReplaceTempView("log")
-    properties._know_parts(session, {State(*row) for row in session.sql(queries.STATES).collect()})
-    for name, text in queries.VIEWS.items():
-        session.sql(text).createOrReplaceTempView(name)
+    asked = properties.ask(session, logs.load(session, [tmp_path / GONE]), ["uniform_agreement"])
 
-    found = properties._agreement(properties._one(session, queries.LACKING))
-
+    found = asked.witnesses.get("uniform_agreement")
     assert found == properties_local.answer(rows).witnesses.get("uniform_agreement")
     assert (found and found["members"]) == lacks
-
-
-@spark
-def test_uniform_agreement_is_asked_on_both_engines_where_delivery_is_safe(
-    session: "SparkSession", tmp_path: Path
-) -> None:
-    from raincheck.conformance.spark.properties import check_deliveries
-
-    gone(tmp_path, "p: 1/a1 2/b1", "q: 2/=p1 2/b1", "r: 1/a1 1/b2")
-    local = properties_local.check_deliveries([tmp_path])
-    [found] = [each for each in local.properties if each.name == "uniform_agreement"]
-
-    assert found.witness["members"] == ["r", "p"]
-    assert check_deliveries(session, [tmp_path]) == local
 
 
 GONE = "log.jsonl"
@@ -298,17 +321,16 @@ def gone(folder: Path, *lines: str) -> list[Row]:
 def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
     session: "SparkSession", tmp_path: Path, after: int
 ) -> None:
-    from raincheck.conformance.spark import logs, properties, queries
+    from raincheck.conformance.spark import logs, witnesses
+    from raincheck.conformance.spark.tables import Tables
 
     sends = [Row("a", 1, 1, "a", "1", "send", after), Row("b", 1, 1, "b", "1", "send")]
     rows = [*log("a: a1 b1", "b: a1 b1"), *sends]
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
-    logs.load(session, [path]).createOrReplaceTempView("log")
-    for name in ("d", "s"):
-        session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
-
-    found = properties._created(properties._one(session, queries.EARLY))
+    with Tables(session) as tables:
+        tables.table("log", logs.load(session, [path]))
+        found = witnesses.no_creation(tables)
 
     assert found == properties_local.answer(rows).witnesses.get("no_creation")
     assert (found is not None) == bool(after)
@@ -319,15 +341,15 @@ def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
 def test_a_record_that_is_there_twice_is_no_second_delivery_on_either_engine(
     session: "SparkSession", tmp_path: Path, line: str, doubled: bool
 ) -> None:
-    from raincheck.conformance.spark import logs, properties, queries
+    from raincheck.conformance.spark import logs, queries, witnesses
+    from raincheck.conformance.spark.tables import Tables
 
     rows = [*log(line), *log(line)]
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
-    logs.load(session, [path]).createOrReplaceTempView("log")
-    session.sql(queries.VIEWS["d"]).createOrReplaceTempView("d")
-
-    found = properties._duplicate(properties._one(session, queries.DUPLICATE))
+    with Tables(session) as tables:
+        tables.table("log", logs.load(session, [path]))
+        found = witnesses.duplicate(tables.one(queries.DUPLICATE))
 
     assert found == properties_local.answer(rows).witnesses.get("no_duplication")
     assert (found is not None) == doubled
@@ -339,6 +361,7 @@ def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
     session: "SparkSession", tmp_path: Path, listed: bool
 ) -> None:
     from raincheck.conformance.spark import logs, properties
+    from raincheck.conformance.spark.tables import Tables
 
     rows = [*log("p: 4/x1 5/p1 7/p2", "q: 1/p1 2/p2"), Row("p", 1, 4, "p", "1", "send")]
     lists = (("p", 4, "p"), ("p", 5, "p q"), ("p", 7, "p q"), ("q", 1, "p q"), ("q", 2, "p q"))
@@ -350,12 +373,15 @@ def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
 
-    frame, found = properties.numbered_views(session, logs.load(session, [path]))
+    with Tables(session) as tables:
+        labelled = logs.load(session, [path])
+        tables.table("labelled", labelled)
+        frame, found = properties.numbered_views(tables, labelled, strange=True)
+        theirs = [row for row in frame.collect() if row.event == "deliver"]
 
     mine = SortedLog(rows)
     assert found == mine.views
     assert found.names
-    theirs = [row for row in frame.collect() if row.event == "deliver"]
     assert {(row.member, row.position): row.view for row in theirs} == {
         (member, position): view
         for member, delivered in mine.delivered.items()
@@ -411,7 +437,7 @@ def test_imported_logs_get_the_same_verdicts_on_both_engines(
     if fault == "alone":  # then nobody can tell a hole in its numbers from a loss
         for other in ("shop", "shipping"):
             (tmp_path / f"{other}.jsonl").unlink()
-    names = ["total_order", "agreement", "gap_freeness", "no_duplication"]
+    names = ["agreement", "gap_freeness"]
 
     mine = properties_local.check_deliveries([tmp_path], names, log_format="kafka")
     theirs = properties.check_deliveries(session, [tmp_path], names, log_format="kafka")
@@ -419,6 +445,31 @@ def test_imported_logs_get_the_same_verdicts_on_both_engines(
     verdict = {"lost": "violated", "alone": "inconclusive"}[fault]
     assert mine["gap_freeness"].verdict == verdict
     assert "ask gap_freeness" in mine["agreement"].reason
+    assert theirs == mine
+
+
+@spark
+def test_of_rows_whose_order_a_log_does_not_say_neither_engine_asks_the_order(
+    session: "SparkSession", tmp_path: Path
+) -> None:
+    from raincheck.conformance.spark import properties
+
+    lines = []
+    for member, order in {"p": (1, 2), "q": (2, 1), "r": (2, 1, 3)}.items():
+        for position, message in enumerate(order, 1):
+            columns = {"member": member, "message": message, "sender": "a", "event": "deliver"}
+            placed = columns | ({} if member == "r" else {"position": position})
+            attributes = {f"raincheck.{name}": value for name, value in placed.items()}
+            lines.append(json.dumps({"context": {}, "attributes": attributes}) + "\n")
+    path = tmp_path / "spans.jsonl"
+    path.write_text("".join(lines))
+    names = ["total_order", "no_duplication"]
+
+    mine = properties_local.check_deliveries([path], names, log_format="otel")
+    theirs = properties.check_deliveries(session, [path], names, log_format="otel")
+
+    assert mine["total_order"].witness["members"] == ["q", "p"]
+    assert mine["no_duplication"].judged["members"] == 3
     assert theirs == mine
 
 

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,11 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.damage.files import Files
 from raincheck.conformance.damage.raw import KINDS
-from raincheck.conformance.spark import streaming
-from raincheck.conformance.spark.streaming import SparkStream, followed
+from raincheck.conformance.deliveries.properties import NAMES
+from raincheck.conformance.deliveries.properties_local import check_deliveries
+from raincheck.conformance.spark import followed as workers
+from raincheck.conformance.spark.followed import LOGS, TRACES, Answer, DeliveryLogs, followed
+from raincheck.conformance.spark.streaming import SparkStream
 from raincheck.conformance.testing.growing import grown, violated
 from raincheck.conformance.trace.findings import VIOLATED
 from raincheck.conformance.trace.judged import RunVerdict
@@ -40,9 +44,14 @@ Told = set[tuple[Any, ...]]
 @pytest.fixture(autouse=True)
 def _new_worker() -> Iterator[None]:
     """In a worker that has followed nothing."""
-    streaming._followed.clear()
+    forget()
     yield
-    streaming._followed.clear()
+    forget()
+
+
+def forget() -> None:
+    workers._followed.clear()
+    workers._logs.clear()
 
 
 def read(verdicts: list[RunVerdict]) -> int:
@@ -58,7 +67,7 @@ def streamed(source: Path, place: Path, seed: int) -> Told:
     answer = None
     for _ in grown(source, place, Random(seed)):
         if draw.random() < 0.2:
-            streaming._followed.clear()
+            workers._followed.clear()
         ends |= {str(each): each.stat().st_size for each in place.iterdir()}
         answer = followed(str(place), "r", ends, 0.0)
         told |= {about(*each) for each in answer.findings} | violated(answer.verdicts)
@@ -96,18 +105,84 @@ def test_of_damaged_files_nothing_is_told_that_the_batch_does_not_say(tmp_path: 
 def test_a_wrong_count_of_events_is_no_pass(tmp_path: Path) -> None:
     write_steady(tmp_path / "t", 20)
     verdicts = check_paths([tmp_path / "t"])
-    stream = SparkStream.__new__(SparkStream)
+    stream: SparkStream[RunVerdict] = SparkStream.__new__(SparkStream)
+    stream._kind = TRACES
     events = read(verdicts)
     cases = [(events, True, 0), (events, False, 0), (events - 1, False, 0),
              (events - 1, True, 1), (events + 1, True, 1), (events + 1, False, 1)]  # fmt: skip
     for told, over, wrong in cases:
-        answer = streaming.Answer("steady", told, over, 0.0, [], [])
+        answer = Answer("steady", told, over, 0.0, [], [])
         stream._answers = {"steady": answer}
         results = list(miscounted(stream.miscounted(verdicts)))
         assert len(results) == wrong
         for result in results:
             assert (result.name, result.verdict) == ("stream: steady", "inconclusive")
             assert f"they have {events}" in result.detail
+
+
+# ---------------------------------------------------------------- delivery logs
+
+LOGGED = DeliveryLogs((*NAMES,), False, "deliveries", "")
+
+
+def logged(place: Path, orders: dict[str, tuple[int, ...]], at_first: int = 0) -> list[Path]:
+    """Write the logs of members that have delivered a's messages in these orders, to their ends;
+    or only so many rows of each.
+    """
+    place.mkdir(exist_ok=True)
+    for member, numbers in orders.items():
+        rows: list[dict[str, Any]] = [
+            {"member": member, "view": 1, "sender": "a", "message": number, "position": at}
+            for at, number in enumerate(numbers, 1)
+        ]
+        rows.append({"member": member, "event": "end", "position": len(numbers)})
+        text = "".join(json.dumps(row) + "\n" for row in rows[: at_first or None])
+        (place / f"{member}.jsonl").write_text(text)
+    return sorted(place.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("orders", "broken"),
+    [
+        ({"p": (1, 2, 3), "q": (1, 2, 3)}, set()),
+        ({"p": (1, 2, 3), "q": (1, 3, 2)}, {"total_order", "sender_fifo", "uniform_total_order"}),
+        ({"p": (1, 2, 4), "q": (1, 2, 4)}, {"gap_freeness"}),
+        ({"p": (1, 2, 3), "q": (1, 2)}, set()),
+    ],
+)
+def test_logs_are_read_once_in_whatever_workers(
+    tmp_path: Path, orders: dict[str, tuple[int, ...]], broken: set[str]
+) -> None:
+    logged(tmp_path / "w", orders)
+    draw, told, answer = Random(1), set[str](), None
+    for _ in grown(tmp_path / "w", tmp_path / "g", Random(2), (9, 50)):
+        if draw.random() < 0.2:
+            forget()
+        ends = {str(each): each.stat().st_size for each in (tmp_path / "g").iterdir()}
+        answer = LOGGED.followed("stream", LOGS, ends, 0.0)
+        told |= {each.name for verdicts in answer.verdicts for each in verdicts.properties}
+    batch = check_deliveries([tmp_path / "g"], NAMES)
+
+    assert answer is not None
+    assert answer.over
+    assert LOGGED.counted([batch]) == {LOGS: answer.events}
+    assert told == broken
+    assert told <= {each.name for each in batch.properties if each.verdict == VIOLATED}
+
+
+def test_all_logs_are_one_run_of_the_source(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark")
+    from raincheck.conformance.spark.growing_source import GrowingReader
+
+    for name in ("a.jsonl", "b.csv", "c.parquet"):
+        (tmp_path / name).write_text("half")
+    growing = msgspec.json.decode(LOGGED.options["suffixes"], type=tuple[str, ...])
+    reader = GrowingReader([tmp_path], growing, LOGGED.options["run"])
+    rows, _ = reader.read({})
+
+    assert [row[:3] for row in rows] == [
+        (LOGS, str(tmp_path / name), 4) for name in ("a.jsonl", "b.csv")
+    ]
 
 
 # ---------------------------------------------------------------- the source
@@ -171,7 +246,7 @@ def test_a_lie_is_told_and_the_verdict_is_the_batchs(
     place.mkdir()
     for name, text in lying(tmp_path / "whole").items():
         (place / name).write_bytes(text)
-    stream = SparkStream(session, [place], tmp_path / "c")
+    stream = SparkStream(session, [place], tmp_path / "c", TRACES)
 
     assert told_of(stream)[0] == ("sequencer", "Send", "seqno")
     assert stream.over
@@ -197,7 +272,7 @@ def test_a_stream_that_is_stopped_goes_on_with_what_it_knew(
     files = lying(tmp_path / "whole")
     for name, text in files.items():
         (place / name).write_bytes(text[: text.find(b'"seqno":4,')])
-    stream = SparkStream(session, [place], tmp_path / "c")
+    stream = SparkStream(session, [place], tmp_path / "c", TRACES)
     assert told_of(stream) == []
     before = stream.events
     assert before > 0
@@ -205,7 +280,7 @@ def test_a_stream_that_is_stopped_goes_on_with_what_it_knew(
 
     for name, text in files.items():
         (place / name).write_bytes(text)
-    stream = SparkStream(session, [place], tmp_path / "c")
+    stream = SparkStream(session, [place], tmp_path / "c", TRACES)
     assert stream.events == before
     assert told_of(stream)[0] == ("sequencer", "Send", "seqno")
     assert_ends_as_the_batch(stream, place)
@@ -252,6 +327,44 @@ def test_a_stream_that_is_killed_goes_on_from_its_checkpoint(tmp_path: Path) -> 
     assert "after it was written" in ended.stderr
 
 
+@pytest.mark.java
+@pytest.mark.slow
+def test_delivery_logs_are_streamed_to_the_batchs_verdict_also_from_a_checkpoint(
+    session: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    start = "raincheck.conformance.spark.session.spark_session"
+    monkeypatch.setattr(start, lambda _master, **_: nullcontext(session))
+    monkeypatch.chdir(tmp_path)
+    orders = {"p": (1, 2, 3), "q": (1, 3, 2)}
+    logged(tmp_path / "logs", orders, at_first=2)
+    stream = SparkStream(session, [tmp_path / "logs"], tmp_path / "c", LOGGED)
+    stream._query.processAllAvailable()
+    assert (stream.events, stream.over, stream.broken(whole=True).verdicts[0].properties) == (
+        4,
+        False,
+        [],
+    )
+    stream._query.stop()
+    logged(tmp_path / "logs", orders)
+
+    words = ["--log-format", "deliveries", "--properties", "total_order,agreement", "--json"]
+    spark = ["--engine", "spark", "--stream", "--checkpoint", "c"]
+    answers = []
+    for more in ([], spark):
+        assert main(["conform", "logs", *more, *words, "--out", "e"]) == 1
+        out, err = capsys.readouterr()
+        answers.append(json.loads(out))
+        for each in answers[-1]["results"]:
+            each.pop("seconds", None)
+
+    assert answers[0]["results"] == answers[1]["results"]
+    assert answers[1]["follow"]["told"] == 1
+    assert "after it was written" in err
+
+
 # ---------------------------------------------------------------- what cannot be
 
 
@@ -261,7 +374,7 @@ def test_a_stream_that_is_killed_goes_on_from_its_checkpoint(tmp_path: Path) -> 
         (["--stream"], "--stream is for --engine spark"),
         (["--stream", "--follow"], "--stream takes the place of --follow"),
         (["--checkpoint", "c"], "--checkpoint is for --stream"),
-        (["--stream", "--engine", "spark", "--log-format", "nats"], "--stream is for traces"),
+        (["--stream", "--engine", "spark", "--log-format", "nits"], "There is no log format nits"),
         (["--stream", "--engine", "spark", "--master", "yarn"], "--stream is for Spark in this"),
         (["--stream", "--engine", "spark", "--remote", "sc://x"], "--stream is for Spark in this"),
     ],

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.trace.keys import twice
 from raincheck.impl.messages import ViewId
 from raincheck.impl.stack.reports import PrimaryChange
 
@@ -72,7 +73,10 @@ _decode = msgspec.json.Decoder(_Row).decode
 
 def read_primaries(paths: Iterable[Path]) -> list[Formed]:
     """Read the logs of a run; raises ValueError for a line that is none."""
-    rows = [_decode(line) for path in paths for line in path.read_bytes().splitlines()]
+    lines = [line for path in paths for line in path.read_bytes().splitlines()]
+    rows = [_decode(line) for line in lines]
+    if ambiguous := next(filter(None, map(twice, lines)), ""):
+        raise ValueError(ambiguous)
     return [Formed(*(getattr(row, name) for name in Formed._fields)) for row in rows]
 
 

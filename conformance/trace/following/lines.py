@@ -8,6 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from raincheck.conformance.trace.keys import any_twice
 from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.tracefile import count_lines
 
@@ -64,9 +65,11 @@ class Lines:
         """Whether the parts of the records are in another order than the recorder's."""
 
     def records(self, block: bytes) -> list[Any] | None:
-        """The records, if all of them are events of this process."""
-        if not block.endswith(b"\n"):
-            return None
+        """The records, if all of them are events of this process, and each says one thing."""
+        found = self._events(block) if block.endswith(b"\n") else None
+        return None if found is None or any_twice(block) else found
+
+    def _events(self, block: bytes) -> list[Any] | None:
         if not self.otherwise:
             with suppress(*_UNREADABLE):
                 return self._tails(block)
