@@ -396,9 +396,10 @@ BackedExercise ==
 \* A client believes, and another one has believed before it.
 OneBelieverExercise == \E c \in Clients : Believes(c) /\ fence[c] > 1
 
-\* A client has a place in the line by a session that is not its present one.
+\* A client has a place in the line by a session of which its member has heard nothing but for a tick.
 EndsInTimeExercise ==
-    \E i \in DOMAIN line : up[line[i].member] /\ session[line[i].client] # line[i].session
+    \E i \in DOMAIN line : \E s \in sessions[line[i].member] :
+        Is(line[i], line[i].member, s) /\ clock[line[i].member] + 1 >= s.heard + GiveUp
 
 \* A client waits for a place that another client has.
 ServedExercise ==
