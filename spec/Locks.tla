@@ -57,6 +57,7 @@ CONSTANTS
                        \* own token was lost before it could say so
     NamesParent,       \* K2; FALSE: the post that begins an epoch does not say which one it follows
     AllAsk,            \* K5; FALSE: who finds no table lays an empty one down
+    ReadsOn,           \* K5; FALSE: so does a member that will not read the next posts
     LosesOffChain,     \* K5; FALSE: who has no good table goes on holding what it holds
     Sessions,          \* K6: requests are told apart by the process; FALSE: by the member
     EndsEarlier,       \* K6
@@ -242,7 +243,7 @@ Post(m, place, members, read) ==
     LET begins == m.begun # NoEpoch
         good   == m.base = m.epoch \/ (begins /\ m.base = m.begun)
         others == members \ {m.me}
-        resets == ~good /\ place > read /\ (AllAsk => others \subseteq m.askers)
+        resets == ~good /\ (ReadsOn => place > read) /\ (AllAsk => others \subseteq m.askers)
         lays   == resets \/ (good /\ m.askers # {})
         old(r) == /\ r.member = m.me
                   /\ IF r.session = Shown(m.session)
@@ -299,7 +300,7 @@ Arrive(n) ==
         /\ LET all  == Of(t)
                from == IF n \in t.places THEN last[n] ELSE Len(all)
                here == [t EXCEPT !.arrived = TRUE, !.seen = @ \cup {n}, !.places = @ \cup {n}]
-               news == SubSeq(all, from + 1, Len(all))
+               news == SelectSeq(SubSeq(all, from + 1, Len(all)), Says)
            IN  /\ \E m \in {Arrived(Me(n), t.epoch, news)} :
                     Become(n, m) /\ Records(n, t, m)
                /\ tokens' = (tokens \ {t}) \cup {here}
@@ -323,6 +324,22 @@ Depart(n) ==
                /\ last' = [last EXCEPT ![n] = IF @ > Len(more) THEN @ ELSE Len(more)]
                /\ copy' = [copy EXCEPT ![n] = [epoch |-> t.epoch, size |-> Len(more)]]
     /\ UNCHANGED <<up, promised>>
+
+\* The application of n multicasts so many messages: they have places among the posts, behind what n
+\* has to say first, and to LOCKS each is a post that says nothing.
+Multicast(n, count) ==
+    /\ up[n] /\ begun[n] = NoEpoch
+    /\ \E t \in tokens :
+        /\ t.at = n /\ t.arrived /\ t.epoch = copy[n].epoch
+        /\ LET size  == Len(Of(t))
+               mail(i) == [by |-> n, epoch |-> t.epoch, place |-> size + i, parent |-> NoEpoch,
+                           asks |-> FALSE, lays |-> FALSE, table |-> <<>>, ended |-> {},
+                           wanted |-> <<>>]
+               more  == Of(t) \o [i \in 1 .. count |-> mail(i)]
+           IN  /\ posts' = [posts EXCEPT ![t.epoch[1]] = more]
+               /\ last' = [last EXCEPT ![n] = IF @ > Len(more) THEN @ ELSE Len(more)]
+               /\ copy' = [copy EXCEPT ![n] = [epoch |-> t.epoch, size |-> Len(more)]]
+    /\ UNCHANGED <<up, promised, tokens, localVars, given>>
 
 \* The application of n wants the lock.
 Want(n, name, mode) ==
@@ -439,6 +456,7 @@ Init ==
 Next ==
     \/ \E n \in Node :
         \/ Arrive(n) \/ Depart(n) \/ Join(n) \/ Crash(n) \/ Recover(n)
+        \/ \E count \in Nat : Multicast(n, count)
         \/ \E name \in Names, mode \in {"read", "write"} : Want(n, name, mode)
         \/ \E w \in Range(wishes[n]) : Drop(n, w.request)
         \/ \E agree, kept \in SUBSET Node : Make(n, agree, kept)
@@ -489,7 +507,7 @@ True == Fresh(Ranking[1], 0, NoEpoch, First)
 
 Faithful ==
     \A n \in Node : up[n] /\ base[n] # NoEpoch /\ base[n] = copy[n].epoch =>
-        LET is == ReadAll(True, SubSeq(posts[base[n][1]], 1, copy[n].size))
+        LET is == ReadAll(True, SelectSeq(SubSeq(posts[base[n][1]], 1, copy[n].size), Says))
         IN  is.base = base[n] /\ is.table = table[n]
 
 \* A request whose application goes on wanting it holds its name in the end. (The first one of a
@@ -524,7 +542,8 @@ OneWriterOrReadersExercise ==
         Waits(p, k) /\ \E w \in Range(wishes[p]) : w.request = k /\ w.name = h.name
 
 \* ... in an epoch that is not the first.
-OneCurrentExercise == OneWriterOrReadersExercise /\ Newest > 1 /\ Node \subseteq Current
+OneCurrentExercise ==
+    OneWriterOrReadersExercise /\ Newest > 1 /\ {n \in Node : up[n]} \subseteq Current
 
 \* Two processes have been told that they hold a name, one after the other.
 FenceUniqueExercise ==

@@ -15,8 +15,13 @@ CONSTANTS
     LeftOut,          \* the nodes that may be left out of a new epoch though they run
     OnlyNew,          \* ... only before all on the list have held it
     OnlyGiven,        \* ... only while they have been given a lock and not been told so
+    OnlyAhead,        \* ... so that the first node gets ahead of the posts: it is left out while it has
+                      \* read further than all others, comes back, somebody crashes, and in the last epoch
+                      \* it is alone, until others come back; then locks are wanted
     LostWith,         \* the nodes of which a crash loses a token that they have sent, on its way
     Keepers,          \* the nodes that may keep their places in the mail when they are left out
+    Multicasters,     \* the nodes that may multicast, once, with the first token, before all posts
+    Mail,             \* how many messages they multicast then
     MaxWants,         \* how often a process wants a lock
     MaxDrops,         \* how often locks are given back, all together
     MaxCrashes,       \* how many crashes there are
@@ -43,7 +48,13 @@ MCArrive(n) == Arrive(n) /\ UNCHANGED <<crashes, drops>>
 MCWant(n, name, mode) ==
     /\ n \in (IF mode = "read" THEN Readers ELSE Writers)
     /\ requests[n] < MaxWants
+    /\ OnlyAhead => Newest = MaxEpoch /\ Writers \subseteq List
     /\ Want(n, name, mode)
+    /\ UNCHANGED <<crashes, drops>>
+
+MCMulticast(n) ==
+    /\ n \in Multicasters /\ Newest = 1 /\ posts[1] = <<>>
+    /\ Multicast(n, Mail)
     /\ UNCHANGED <<crashes, drops>>
 
 MCDrop(n, request) == drops < MaxDrops /\ Drop(n, request) /\ drops' = drops + 1 /\ UNCHANGED crashes
@@ -61,25 +72,35 @@ MCMake(n) ==
     /\ Newest < MaxEpoch
     /\ \E agree \in SUBSET List : \E kept \in SUBSET Keepers :
         /\ kept \cap agree = {}
+        /\ OnlyAhead => agree # List /\ (Newest = 2 => crashes > 0)
         /\ Misses(agree) \/ LostOnTheWay
         /\ \A p \in List \ agree :
             up[p] => p \in LeftOut
                      /\ (OnlyNew => \E t \in tokens : t.epoch[1] = Newest /\ ~Sure(t))
                      /\ (OnlyGiven => IsGiven(p, n))
+                     /\ (OnlyAhead => p \in kept)
+                     /\ (OnlyAhead /\ Newest = 1 => \A q \in Node \ {p} : last[q] < last[p])
         /\ Make(n, agree, kept)
     /\ UNCHANGED <<crashes, drops>>
 
-MCJoin(n) == n \in Rejoiners /\ Join(n) /\ UNCHANGED <<crashes, drops>>
+MCJoin(n) ==
+    /\ n \in Rejoiners
+    /\ OnlyAhead => (n = Ranking[1] <=> Newest < MaxEpoch)
+    /\ Join(n)
+    /\ UNCHANGED <<crashes, drops>>
 
 MCCrash(n) ==
-    n \in Crashers /\ crashes < MaxCrashes /\ Crash(n) /\ crashes' = crashes + 1 /\ UNCHANGED drops
+    /\ n \in Crashers /\ crashes < MaxCrashes
+    /\ OnlyAhead => Newest > 1 /\ Ranking[1] \in List
+    /\ Crash(n)
+    /\ crashes' = crashes + 1 /\ UNCHANGED drops
 
 MCRecover(n) == n \in Returners /\ Recover(n) /\ UNCHANGED <<crashes, drops>>
 
 MCNext ==
     \/ \E n \in Node :
         \/ MCArrive(n) \/ MCDepart(n) \/ MCJoin(n) \/ MCCrash(n) \/ MCRecover(n)
-        \/ MCMake(n)
+        \/ MCMake(n) \/ MCMulticast(n)
         \/ \E name \in Names, mode \in {"read", "write"} : MCWant(n, name, mode)
         \/ \E request \in 1 .. MaxWants : MCDrop(n, request)
 
@@ -102,6 +123,7 @@ MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 CrashersExercise == crashes > 0
 ReturnersExercise == \E n \in Node : session[n] > 1
 LeftOutExercise == \E t \in tokens : t.epoch[1] < Newest /\ Alive(t)
+MulticastersExercise == \E n \in Multicasters : last[n] >= Mail
 ReadersExercise == \E n \in Readers : \E h \in held[n] : h.mode = "read"
 
 =============================================================================

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from raincheck.impl.locks.events import Fence, Mode, Table
 from raincheck.impl.messages import Address
+from raincheck.impl.ring.fence import LEFT_BEHIND
 from raincheck.impl.ring.reports import LockGranted, LockReport
 
 from .ring_driver import RingDriver
@@ -37,7 +38,7 @@ class Book(Protocol):
 class Requests(ABC):
     """What stands between those that use named locks and the ring: a member's, or a client's."""
 
-    lost_because = "the ring has gone on without this member"
+    lost_because = LEFT_BEHIND
     """Why a lock is lost that is gone."""
 
     def __init__(self, driver: Shell[Any], source: Source, book: Book) -> None:

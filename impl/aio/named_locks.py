@@ -318,6 +318,7 @@ class NamedLocks:
         holds, this.holds = this.holds, []
         for hold in holds:
             self.lost += 1
+            hold.fence.why = why
             hold.fence.lost.set()
             _log.warning("%s has lost %s: %s", self._requests.address, hold.fence, why)
             if hold.on_lost is not None:

@@ -27,6 +27,8 @@ FIRST = 0.1
 """Seconds after which a member that does not answer yet is asked again."""
 PATIENCE = 0.5
 """Seconds after which another one is asked."""
+NEVER_YET = float("-inf")
+"""When the lease of a session is over in which no member has answered yet."""
 _SENT = 64  # ASKs whose time of sending is remembered
 
 _WHY = {
@@ -81,8 +83,9 @@ class Client:
         self._sent: dict[int, float] = {}
         self._heard = 0
         self._lease = 0.0
-        self._until = 0.0
+        self._until = NEVER_YET
         self._due: float | None = None
+        self._to_say: float | None = None  # since when there is something that no ASK has said
         self._last = 0
         self._requests: dict[int, _Request] = {}
         self._outgoing: list[tuple[bytes, Endpoint]] = []
@@ -108,14 +111,14 @@ class Client:
             self._begin(now)  # its member has forgotten it, or is gone
         self._last += 1
         self._requests[self._last] = _Request(Wanted(self._last, name, mode, tries))
-        self._ask(now)
+        self._say(now)
         return self._last
 
     def drop_lock(self, number: int, now: float) -> None:
         """Give a lock back, or wait for it no longer; no effect for a request that has ended."""
         self._check(now)
         if self._requests.pop(number, None) is not None:
-            self._ask(now)
+            self._say(now)
 
     def receive(self, datagrams: Iterable[tuple[bytes, Endpoint]], now: float) -> None:
         """Handle datagrams; what does not belong to the session is counted."""
@@ -181,6 +184,8 @@ class Client:
 
     def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
         """Return the datagrams to be sent, once."""
+        if self._to_say is not None:
+            self._ask(self._to_say)  # earlier than it is sent: the lease is the shorter for it
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
@@ -259,10 +264,17 @@ class Client:
         self.serving = self._life = None
         self._session = self._draw()
         self._since, self._heard = now, 0
+        self._until = NEVER_YET  # the next member's lease may be shorter
         self._sent.clear()
+
+    def _say(self, now: float) -> None:
+        """Say all that this client wants with the datagrams that are sent next: once for all."""
+        if self._to_say is None:
+            self._to_say = now
 
     def _ask(self, now: float) -> None:
         """Say all that this client wants."""
+        self._to_say = None
         if self._at is None:
             return
         self._number += 1
@@ -295,7 +307,7 @@ class Client:
             return
         self._compare(told)
         if news and self._requests:
-            self._ask(now)  # it has heard
+            self._say(now)  # it has heard
         elif not self._requests:
             self._due = None
 

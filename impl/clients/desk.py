@@ -184,7 +184,7 @@ class ClientDesk:
                 self._refuse(number, wire.TOO_MANY, endpoint)
                 raise WireError("too_many", f"more than {SESSIONS} sessions")
             session = self._sessions[key] = Session(number, endpoint)
-        if asked < session.asked:
+        if asked <= session.asked:  # a datagram that was doubled must not prolong a session
             self.counters["client.late"] += 1
             return
         session.asked = asked

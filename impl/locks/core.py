@@ -47,6 +47,7 @@ class Repairs:
     begins_own: bool = True
     names_parent: bool = True
     all_ask: bool = True
+    reads_on: bool = True
     loses_off_chain: bool = True
     sessions: bool = True
     ends_earlier: bool = True
@@ -203,7 +204,8 @@ class Locks:
     def _post(self, epoch: Epoch, event: Depart) -> Post:
         good = self.good
         asked = not self.repairs.all_ask or event.members - {self.me} <= self.askers
-        resets = not good and event.place > event.read and asked
+        behind = event.place <= event.read and self.repairs.reads_on
+        resets = not good and not behind and asked
         lays = resets or (good and bool(self.askers))
         there = {line.request for line in self._own_lines()}
         new = [wish for wish in self.wishes if wish.request not in there]

@@ -127,6 +127,10 @@ class Fence(_AnyFence[FenceKey]):
         return f"<fence {epoch}/{by} {number}+{turn}{' lost' if self.lost.is_set() else ''}>"
 
 
+LEFT_BEHIND = "the ring has gone on without this member"
+"""Why a member loses a lock that it has not given up itself."""
+
+
 class LockFence(_AnyFence[LockKey]):
     """The fence that `async with ring.lock(name) as fence` gives.
 
@@ -134,11 +138,13 @@ class LockFence(_AnyFence[LockKey]):
     a greater one. Fences of two names cannot be compared.
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("name", "why")
 
     def __init__(self, name: str, key: LockKey, identity: str = "") -> None:
         super().__init__(key, identity)
         self.name = name
+        self.why = LEFT_BEHIND
+        """Why the lock was lost, if it was."""
 
     @property
     def _scope(self) -> tuple[str, ...]:
@@ -151,8 +157,8 @@ class LockFence(_AnyFence[LockKey]):
         """
         if self.lost.is_set():
             raise LockLost(
-                f"lock {self.name!r} ({self}) was lost while it was held: the ring has gone on "
-                f"without this member; what was done under it may be done by another, too"
+                f"lock {self.name!r} ({self}) was lost while it was held: {self.why}; "
+                f"what was done under it may be done by another, too"
             )
 
     def __repr__(self) -> str:

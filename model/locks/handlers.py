@@ -40,6 +40,7 @@ class Rules:
     begins_own: bool = True
     names_parent: bool = True
     all_ask: bool = True
+    reads_on: bool = True
     loses_off_chain: bool = True
     sessions: bool = True
     ends_earlier: bool = True
@@ -214,7 +215,7 @@ def post_of(rules: Rules, me: Local, event: Depart) -> Post:
     begins = me.begun is not None
     good = me.base == me.epoch or (begins and me.base == me.begun)
     asked = not rules.all_ask or event.members - {me.me} <= me.askers
-    resets = not good and event.place > event.read and asked
+    resets = not good and (event.place > event.read or not rules.reads_on) and asked
     lays = resets or (good and bool(me.askers))
     shown, wanted = _shown(rules, me.session), {wish.request for wish in me.wishes}
 
@@ -241,13 +242,18 @@ def post_of(rules: Rules, me: Local, event: Depart) -> Post:
     )
 
 
+def says(post: Post) -> bool:
+    """Tell whether a post says anything; a multicast of the application's does not."""
+    return bool(post.parent is not None or post.asks or post.lays or post.ended or post.wanted)
+
+
 def depart(rules: Rules, me: Local, event: Depart) -> Answer:
     """The token goes on, with the member's post."""
     refused = refusal((me.epoch is not None, "epoch[n] # NoEpoch", {}))
     if refused:
         return refused
     before, post = me, post_of(rules, me, event)
-    if not (post.parent is not None or post.asks or post.lays or post.ended or post.wanted):
+    if not says(post):
         return _told(rules, before, me, None)
     me = read(rules, me, post)._replace(begun=None)
     return _told(rules, before, me, post)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
 from .events import Epoch, Fence, Held
-from .handlers import Local, Rules, may_hold, passed, read
+from .handlers import Local, Rules, may_hold, passed, read, says
 from .state import Constants, Given, State
 
 
@@ -98,7 +98,7 @@ def faithful(rules: Rules, first: str, state: State) -> bool:
     for up, me, copy in zip(state.up, state.locals, state.copies, strict=True):
         if up and me.base is not None and me.base == copy.epoch:
             true = Local(first, 0, None, None, Epoch(1, first))
-            for post in state.posts[me.base.n - 1][: copy.size]:
+            for post in filter(says, state.posts[me.base.n - 1][: copy.size]):
                 true = read(rules, true, post)
             if (true.base, true.table) != (me.base, me.table):
                 return False

@@ -31,8 +31,11 @@ class Constants:
     left_out: frozenset[str]
     only_new: bool
     only_given: bool
+    only_ahead: bool
     lost_with: frozenset[str]
     keepers: frozenset[str]
+    multicasters: frozenset[str]
+    mail: int
     max_wants: int
     max_drops: int
     max_crashes: int

@@ -15,7 +15,7 @@ from raincheck.model.machine.machine import Value
 from raincheck.model.machine.rows import with_
 
 from .events import Arrive, Depart, Drop, Epoch, Post, Want
-from .handlers import HANDLERS, Local, Rules
+from .handlers import HANDLERS, Local, Rules, says
 from .promises import invariants
 from .state import Constants, Copy, Given, State, Token, constants_of, variables
 
@@ -84,6 +84,7 @@ class LocksSystem(Composed[State, Local]):
                 for token in sorted(each for each in state.tokens if each.at == node):
                     yield from self._arrive(state, i, node, token)
                     yield from self._depart(state, i, node, token)
+                    yield from self._multicast(state, i, node, token)
                 yield from self._join(state, node)
                 yield from self._crash(state, i, node)
                 yield from self._want(state, i, node)
@@ -104,7 +105,7 @@ class LocksSystem(Composed[State, Local]):
             copies=with_(state.copies, i, Copy(token.epoch, len(posts))),
             promised=with_(state.promised, i, token.epoch.n),
         )
-        event = Arrive(token.epoch, posts[start:])
+        event = Arrive(token.epoch, tuple(filter(says, posts[start:])))
         yield from self.act(after, node, event, (node,))
 
     def _depart(self, state: State, i: int, node: str, token: Token) -> Iterator[Move[State]]:
@@ -133,7 +134,8 @@ class LocksSystem(Composed[State, Local]):
 
     def _want(self, state: State, i: int, node: str) -> Iterator[Move[State]]:
         c = self.constants
-        if state.locals[i].requests >= c.max_wants:
+        last = state.newest == c.max_epoch and c.writers <= self._token(state).members
+        if state.locals[i].requests >= c.max_wants or (c.only_ahead and not last):
             return
         for name in sorted(c.names):
             for mode, those in (("read", c.readers), ("write", c.writers)):
@@ -168,6 +170,21 @@ class LocksSystem(Composed[State, Local]):
 
     # ------------------------------------------------------------------ the ring
 
+    def _multicast(self, state: State, i: int, node: str, token: Token) -> Iterator[Move[State]]:
+        c, begins = self.constants, state.locals[i].begun is not None
+        if node not in c.multicasters or state.posts != ((),) or not token.arrived or begins:
+            return
+        mail = tuple(
+            Post(node, token.epoch, place, None, False, False, (), frozenset(), ())
+            for place in range(1, c.mail + 1)
+        )
+        target = state._replace(
+            posts=(mail,),
+            last=with_(state.last, i, max(state.last[i], len(mail))),
+            copies=with_(state.copies, i, Copy(token.epoch, len(mail))),
+        )
+        yield Move("Multicast", (node,), target)
+
     @staticmethod
     def _token(state: State) -> Token:
         return next(each for each in state.tokens if each.epoch.n == state.newest)
@@ -189,6 +206,7 @@ class LocksSystem(Composed[State, Local]):
                 or not agree <= up
                 or not self._majority(agree, token.members)
                 or any(p in up and not self._may_be_left(state, token, p, i) for p in left)
+                or (c.only_ahead and (not left or (state.newest == 2 and not state.crashes)))
                 or (token.at in up and token.at in agree and not self._lost_on_the_way(state))
                 or (c.newest_copy and not all(self._not_newer(state, copy, p) for p in agree))
             ):
@@ -200,7 +218,7 @@ class LocksSystem(Composed[State, Local]):
                 for p, before in zip(self.nodes, state.promised, strict=True)
             )
             for kept in _subsets(c.keepers):
-                if kept & agree:
+                if kept & agree or (c.only_ahead and not left & up <= kept):
                     continue
                 made = Token(new, node, False, agree, frozenset(), agree | kept)
                 target = state._replace(
@@ -213,6 +231,9 @@ class LocksSystem(Composed[State, Local]):
     def _may_be_left(self, state: State, token: Token, p: str, maker: int) -> bool:
         c = self.constants
         if p not in c.left_out or (c.only_new and token.sure):
+            return False
+        read = state.last[self.index[p]]
+        if c.only_ahead and state.newest == 1 and sum(each >= read for each in state.last) > 1:
             return False
         told = {each.request for each in self.local(state, p).held}
         return not c.only_given or any(
@@ -241,7 +262,9 @@ class LocksSystem(Composed[State, Local]):
     def _join(self, state: State, node: str) -> Iterator[Move[State]]:
         token = self._token(state)
         here = token.arrived and self._alive(state, token)
-        if node in self.constants.rejoiners and here and node not in token.members:
+        c = self.constants
+        early = c.only_ahead and (node == self.nodes[0]) != (state.newest < c.max_epoch)
+        if node in c.rejoiners and here and node not in token.members and not early:
             more = token._replace(members=token.members | {node}, seen=frozenset({token.at}))
             yield Move("Join", (node,), state._replace(tokens=state.tokens - {token} | {more}))
 
@@ -250,7 +273,9 @@ class LocksSystem(Composed[State, Local]):
 
     def _crash(self, state: State, i: int, node: str) -> Iterator[Move[State]]:
         c = self.constants
-        if node in c.crashers and state.crashes < c.max_crashes:
+        back = state.newest > 1 and self.nodes[0] in self._token(state).members
+        may = state.crashes < c.max_crashes and (back or not c.only_ahead)
+        if node in c.crashers and may:
             target = state._replace(
                 up=with_(state.up, i, False),
                 tokens=frozenset(

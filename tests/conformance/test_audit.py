@@ -821,6 +821,7 @@ def test_our_own_protocols_promise_every_link_or_are_named_here() -> None:
         wanted = ("specification",) if record.name in composed else LINKS
         if record.name == "ring_start":  # no traces
             wanted = ("specification", "model", "code", "proofs")
-        if record.name in ("stability", "total_order"):  # services, which have no code
+        # Services have no code, and that of LEASES is compared by tests alone.
+        if record.name in ("stability", "total_order", "leases"):
             wanted = ("specification", "model")
         assert record.links == wanted, record.name

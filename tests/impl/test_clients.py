@@ -374,6 +374,57 @@ def test_another_process_of_the_member_serves_none_of_the_old_sessions() -> None
     assert scene.problems == []
 
 
+def test_one_datagram_says_all_that_is_wanted_at_one_moment() -> None:
+    scene, of = Scene(1, clients=1), wire.Wire("test")
+    scene.run(0.2)
+    (party,) = scene.parties
+    numbers = [party.core.want_lock(name, "write", party.now(scene.now)) for name in "uvwxyz"]
+    party.core.drop_lock(numbers.pop(), party.now(scene.now))
+    ((datagram, _),) = party.core.poll_datagrams()
+    asked = of.read(datagram).asked
+    assert asked is not None
+    assert [each.request for each in asked.wants] == numbers
+    assert party.core.poll_datagrams() == []
+
+
+def test_the_lease_of_a_session_does_not_outlast_it() -> None:
+    """The next member may have a shorter one."""
+    scene = Scene(1, clients=1)
+    scene.run(0.2)
+    (party,) = scene.parties
+    scene.want(0, "x")
+    scene.run(0.1)
+    scene.desk = ClientDesk(
+        "test", A, "identity", scene.ring, lambda _: True, give_up=0.1, patience=2.0, life=2
+    )
+    party.held.clear()  # what was held with the old one is compared no more
+    scene.run(0.2)
+    assert LockGone(1) in party.reports
+    later = scene.want(0, "y")
+    scene.run(0.02)
+    assert list(party.held) == [later]
+    scene.cut.add(party.endpoint)
+    scene.run(0.2)
+    assert party.held == {}
+    assert scene.problems == []
+
+
+def test_an_ask_that_was_doubled_does_not_prolong_a_session() -> None:
+    scene = Scene(1, clients=1)
+    scene.want(0, "x")
+    scene.run(0.1)
+    (party,) = scene.parties
+    party.core.drop_lock(1, party.now(scene.now))
+    party.core.want_lock("x", "write", party.now(scene.now))
+    ((datagram, _),) = party.core.poll_datagrams()
+    scene.desk.receive(datagram, party.endpoint, scene.now)
+    late = scene.now + 0.9 * GIVE_UP
+    scene.desk.receive(datagram, party.endpoint, late)
+    assert scene.desk.counters["client.late"] == 1
+    scene.desk.handle_timer(scene.now + GIVE_UP)
+    assert scene.desk.sessions == 0
+
+
 def test_whatever_is_read_is_a_datagram_or_a_wire_error() -> None:
     random, of = Random(1), wire.Wire("test")
     waits = wire.Waits(1, A, (1, None, 2, 3), (A,))

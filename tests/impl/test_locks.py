@@ -57,7 +57,6 @@ class Ring:
     names: str
     random: Random
     repairs: Repairs = field(default_factory=Repairs)
-    reads: bool = True
 
     def __post_init__(self) -> None:
         everybody = [Address(name, 0) for name in self.names]
@@ -94,9 +93,7 @@ class Ring:
             me.copy = (token.epoch, len(posts))
             self._hear(token, me.core.handle(Arrive(token.epoch, tuple(posts[start:]))))
             return
-        effects = me.core.handle(
-            Depart(len(posts) + 1, token.members, me.last if self.reads else 0)
-        )
+        effects = me.core.handle(Depart(len(posts) + 1, token.members, me.last))
         posts += [each for each in effects if isinstance(each, Post)]
         me.last, me.copy = max(me.last, len(posts)), (token.epoch, len(posts))
         self._hear(token, effects)
@@ -247,9 +244,9 @@ def test_one_writes_and_fences_grow_and_all_are_served(seed: int, names: str) ->
         assert not member.core.table
 
 
-SHOWN_ALONE = {"ends_gone", "loses_off_chain", "epoch_when_told"}
-"""In a random ring all come back in the end, who is off the chain is asked nothing, and a grant is
-seldom lost between a cut and the next telling."""
+SHOWN_ALONE = {"ends_gone", "loses_off_chain", "epoch_when_told", "reads_on"}
+"""In a random ring all come back in the end, who is off the chain is asked nothing, a grant is
+seldom lost between a cut and the next telling, and nobody gets ahead of the posts for long."""
 
 
 @pytest.mark.parametrize("rule", sorted(Repairs.__dataclass_fields__.keys() - SHOWN_ALONE))
@@ -364,12 +361,12 @@ def test_without_the_epoch_of_the_telling_a_fence_is_smaller_than_a_lost_one() -
         told_late(Repairs(epoch_when_told=False))
 
 
-def ahead(*, reads: bool) -> Ring:
+def ahead(repairs: Repairs) -> Ring:
     """A ring of 13 in which a has read five posts of a lost token and is alone with a new one.
 
     j has posted the first of the five, keeps its place, and comes onto a's list.
     """
-    ring = Ring("abcdefghijklm", Random(0), reads=reads)
+    ring = Ring("abcdefghijklm", Random(0), repairs)
     who = {me.node: me for me in ring.members}
 
     def token(*, times: int = 1) -> None:
@@ -414,7 +411,7 @@ def ahead(*, reads: bool) -> Ring:
 
 
 def test_who_has_read_further_than_the_posts_go_lays_no_table_down() -> None:
-    ring = ahead(reads=True)
+    ring = ahead(Repairs())
 
     ring.settle()
     assert all(not member.core.wishes for member in ring.members.values())
@@ -422,4 +419,4 @@ def test_who_has_read_further_than_the_posts_go_lays_no_table_down() -> None:
 
 def test_a_table_that_is_laid_down_where_its_member_has_read_already_gives_a_lock_twice() -> None:
     with pytest.raises(AssertionError, match="name='x'"):
-        ahead(reads=False)
+        ahead(Repairs(reads_on=False))

@@ -89,6 +89,13 @@ def test_tasks_of_a_client_take_turns_and_a_client_that_wants_nothing_says_nothi
 
             await asyncio.gather(*[work() for _ in range(20)])
             assert len({each.key for each in done}) == 20
+            sent = client.counters["transport.sent"]
+            names = [client.lock(f"y{n}", timeout=5) for n in range(60)]
+            await asyncio.gather(*[lock.acquire() for lock in names])
+            assert client.counters["transport.sent"] - sent < 6  # and not one for each
+            assert client.counters.get("late", 0) == 0
+            for lock in names:
+                lock.release()
             await asyncio.sleep(1)
             sent = client.counters["transport.sent"]
             await asyncio.sleep(20)
@@ -107,6 +114,8 @@ def test_what_a_silent_client_has_is_given_on_after_the_client_knows_that_it_is_
             lost: list[float] = []
             lock = client.lock("x", on_lost=lambda _: lost.append(the_loop().time()))
             await lock.acquire()
+            fence = lock.fence
+            assert fence is not None
             waiting = asyncio.create_task(scene.rings["b"].lock("x").acquire(timeout=30))
             began = the_loop().time()
             scene.network.silent.add(client.endpoint)
@@ -118,10 +127,15 @@ def test_what_a_silent_client_has_is_given_on_after_the_client_knows_that_it_is_
                 lock.release()
             assert client.serving is None
             assert not await client.lock("y").acquire(timeout=0)
+            with pytest.raises(LockLost, match="has lost it, or was not heard in time"):
+                fence.check()
             assert client.missing == ["10.0.0.1:7000 to serve this client"]
             scene.network.silent.clear()
-            assert await client.lock("y").acquire(timeout=5)
+            last = client.lock("y")
+            assert await last.acquire(timeout=5)
             await client.close()
+            with pytest.raises(LockLost, match="was held: the client is closed; what was done"):
+                last.release()
             assert client.serving is None
 
     within(body())

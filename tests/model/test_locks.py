@@ -66,10 +66,11 @@ def test_every_rule_is_a_constant_of_the_cases() -> None:
         for case in CASES.values()
         if case.name.endswith("-undone")
     }
-    assert len(names) == 11
+    assert len(names) == 12
     assert undone == {
         "chained",
         "parent",
+        "ahead",
         "ask",
         "off",
         "session",

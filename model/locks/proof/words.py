@@ -106,7 +106,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "EpochInFence": "epoch_in_fence",
     "EpochWhenTold": "epoch_when_told",
 }
-"""The parts that a basis can do without; ReadsOn is no constant of the spec, the others are."""
+"""The parts that a basis can do without, by the constants of the spec."""
 
 
 def is_epoch(s: World, e: Expr) -> Expr:

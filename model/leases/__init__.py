@@ -1,0 +1,1 @@
+"""LEASES: the model of its specification."""
