@@ -17,9 +17,8 @@ from typing import Any, Generic, TypeVar
 
 from raincheck.conformance.errors import UsageError
 
+from .starting import Started, StarterGone, start
 from .telling import SETUP
-
-_LINE = 1 << 20  # bytes of one line of a process
 
 
 class RunFailed(Exception):
@@ -32,7 +31,7 @@ class Life:
 
     name: str
     incarnation: int
-    process: asyncio.subprocess.Process
+    process: Started
     errors: Path
     """The file for its stderr."""
     bind: str = ""
@@ -168,14 +167,7 @@ class Lives(ABC, Generic[AnyLife]):
         )
         try:
             with errors.open("wb") as sink:
-                process = await asyncio.create_subprocess_exec(
-                    *command,
-                    stdin=asyncio.subprocess.PIPE,
-                    stdout=asyncio.subprocess.PIPE,
-                    stderr=sink,
-                    start_new_session=True,
-                    limit=_LINE,
-                )
+                process = await start(command, len(self.all), sink)
         except OSError as problem:
             reason = problem.strerror or str(problem)
             raise UsageError(f"Member {name} does not start: {reason}.") from problem
@@ -226,7 +218,10 @@ class Lives(ABC, Generic[AnyLife]):
         except ValueError:
             self._problem = f"Member {member.address} wrote a line that is none of its events."
             member.signal(signal.SIGKILL)
-        member.code = await member.process.wait()
+        try:
+            member.code = await member.process.wait()
+        except StarterGone as gone:
+            member.code, member.sentence = -signal.SIGKILL, str(gone)  # as was done to it
         self._judge_end(member)
         self.ended(member)
         self._changed.set()
