@@ -117,7 +117,7 @@ def _other_column(name: str, value: Any) -> Callable[[Path], Any]:
 PLANTED: Final[dict[str, Planted]] = {
     "trace.inputs": {
         "files_in: … holds no … (…): …": _paths("holds no trace file (.jsonl", lambda path: path),
-        "files_in: … does not exist: name a … or a folder of them": _paths(
+        "files_in: … …: name a … or a folder of them": _paths(
             "does not exist: name a trace file or a folder of them", lambda path: path / "x"
         ),
     },

@@ -78,7 +78,7 @@ def test_the_list_says_what_there_is_and_runs_nothing(
     assert {key: case[key] for key in ("name", "protocol", "tier", "expected")} == {
         "name": "sequencer-f13-undone",
         "protocol": "sequencer",
-        "tier": "quick",
+        "tier": "full",
         "expected": "Agreement",
     }
     assert case["words"]

@@ -46,7 +46,6 @@ FULL_ALONE: Final[frozenset[Flaw]] = frozenset(
         ("unicast", "UNI-F11"),
         ("unicast", "UNI-F6"),
         ("unicast", "UNI-F7"),
-        ("unicast", "UNI-F9"),
         # A composition, which has no model.
         ("merging_gms", "MRG-F21"),
         ("merging_state", "STA-F2"),
