@@ -179,13 +179,13 @@ Becomes(n, m) ==
            /\ spoken' = IF founder /\ m.stage = "member" THEN spoken \cup {is} ELSE spoken
     /\ UNCHANGED gone
 
-\* n proposes a founding that S3 allows and S2 does not: whoever is not asked remembers nothing.
+\* n proposes what it would not without the operator's word: no other process remembers anything,
+\* not even one that has answered, since it may have recorded a founding after that.
 OperatorIsRight(n, before, after) ==
     LET proposes == /\ before.stage \in {"asking", "left"} /\ after.ring # {}
                     /\ \A i \in before.heard : i.ring # after.ring
-        asked    == Names(before.heard) \cup {n}
-    IN  OperatorKnows /\ Found(n) /\ proposes /\ asked # Members
-            => \A p \in Node \ asked : stage[p] \in {"asking", "left"}
+        said     == after # Settled(Address(n), FALSE, before)
+    IN  OperatorKnows /\ proposes /\ said => \A p \in Node \ {n} : stage[p] \in {"asking", "left"}
 
 \* The answers under way once n has come to this: none to a question that it asks no more.
 StillLate(n, m, ways) ==

@@ -15,7 +15,17 @@ from raincheck.model.machine.rows import with_
 from raincheck.model.machine.runs import Address
 
 from .events import Hear, Late, Start
-from .handlers import ASKS, HANDLERS, Local, Rules, address_of, info_of, majority, names
+from .handlers import (
+    ASKS,
+    HANDLERS,
+    Local,
+    Rules,
+    address_of,
+    by_word_only,
+    info_of,
+    majority,
+    names,
+)
 from .promises import invariants
 from .state import Constants, Done, State, constants_of, variables
 
@@ -135,21 +145,21 @@ class RingStartSystem(Composed[State, Local]):
                     yield move._replace(action="HearLate")
 
     def _right(self, state: State, i: int, moves: Iterator[Move[State]]) -> Iterator[Move[State]]:
-        """Yield the moves unless the operator is wrong: somebody who is not asked remembers."""
+        """Yield the moves unless the operator is wrong: somebody else remembers."""
         before = state.locals[i]
         for move in moves:
             heard = self._answers(before, move.event)
             after = move.target.locals[i]
-            asked = names(heard) | {before.me.node}
             proposes = (
                 before.stage in ASKS
                 and after.ring
                 and all(info.ring != after.ring for info in heard)
             )
-            partly = before.found and proposes and asked != self.rules.members
-            others = (me for me in state.locals if me.me.node not in asked)
-            if not (self.constants.operator_knows and partly) or all(
-                me.stage in ASKS for me in others
+            others = (*state.locals[:i], *state.locals[i + 1 :])
+            if (
+                not (self.constants.operator_knows and before.found and proposes)
+                or all(me.stage in ASKS for me in others)
+                or not by_word_only(self.rules, before._replace(heard=frozenset(heard)))
             ):
                 yield move
 

@@ -33,6 +33,7 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "primary-pair": "Crash, Restart and SetVotes are taken",
     "raincore-split": "Split and Heal are taken",
     "raincore-start": "Leave and TokenDelivered are taken",
+    "ring-start-late": "Delay and HearLate are taken",
     "ring-start-leaver-repaired": "Leave is taken",
     "stable-exclude": "Exclude is taken",
     "stable-f7-undone": "OnlyStablePurged breaks in the model as with TLC",
