@@ -16,6 +16,7 @@ CONSTANTS
                       \* that is one of them, and forget once, in that order; the first hears
                       \* all, the last of them first
     MaxStops,         \* how often processes stop, all together
+    MaxLate,          \* how many answers may be late at once
     MaxLost           \* how often memories are lost, all together
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d", "e">>, Is)
@@ -59,9 +60,11 @@ MCHear(n, p) ==
     /\ IF Neighbours = {} THEN TRUE ELSE Node \subseteq Started /\ Near(n, p)
     /\ Hear(n, p)
 
+MCDelay(n, p) == Cardinality(late) < MaxLate /\ Delay(n, p)
+
 MCNext ==
     \/ \E n \in Node : MCStart(n) \/ MCCrash(n) \/ MCClose(n) \/ MCLeave(n) \/ MCLose(n)
-    \/ \E n, p \in Node : MCHear(n, p)
+    \/ \E n, p \in Node : MCHear(n, p) \/ MCDelay(n, p) \/ HearLate(n, p)
 
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 

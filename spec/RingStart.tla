@@ -19,6 +19,8 @@
 (*       Who has answered may have recorded a founding since. So all are   *)
 (*       asked twice: between the two answers of a process it had recorded *)
 (*       nothing, and so had nobody between the first and the second time. *)
+(*       Who answers the first member that it has recorded nothing asks    *)
+(*       anew: no answer from before counts for it any more.               *)
 (*   S3  A majority is enough if an operator says to one of it, by         *)
 (*       found=True, that no other process goes on; that one proposes.     *)
 (*   S4  A founding is recorded before it is told. It is complete once a   *)
@@ -30,7 +32,9 @@
 (*       that the ring may go on without any of the members.               *)
 (*                                                                         *)
 (* To hear from a process is one step: it is asked, answers, and is heard. *)
-(* What was heard may be out of date when it is used.                      *)
+(* Or the answer is late: it may be heard at any time, and more than once, *)
+(* as long as it answers the last question of whoever hears it. What was   *)
+(* heard may be out of date when it is used.                               *)
 (*                                                                         *)
 (* One action is one handler of one process, except for what happens to a  *)
 (* process: Crash, Close, Leave, Lose.                                     *)
@@ -53,6 +57,7 @@ CONSTANTS
     FoundNeeds,        \* S2: what a founding needs: "all" members, a "majority", or "nothing": who
                        \* starts founds the ring of the list that it was given
     AsksTwice,         \* S2: ... who answer twice; FALSE: what was heard may be out of date
+    AsksAnew,          \* S2: ... and ask anew; FALSE: an answer that is late counts
     Records,           \* S4: a majority records it first; FALSE: it is complete when it is proposed
     RecordStands,      \* S4: one founding is recorded; FALSE: the last one that is told
     Lives,             \* S5: FALSE: a process without memory takes its old place
@@ -66,6 +71,7 @@ VARIABLES
     ring,              \* the founding that it has recorded, or the ring that it is in
     heard,             \* the last answer of each other process, as long as it asks
     once,              \* who would found the ring by the first answers; {}: not all have answered
+    late,              \* the answers under way: to whom, what, and whether all were asked again since
 
     tried,             \* which founder has recorded which founding
     spoken,            \* which founder has spoken in which ring
@@ -74,7 +80,7 @@ VARIABLES
 
 localVars == <<memory, stage, ring, heard, once>>
 history   == <<tried, spoken, gone, stops>>
-vars      == <<up, localVars, history>>
+vars      == <<up, localVars, late, history>>
 
 -----------------------------------------------------------------------------
 Node == Range(Ranking)
@@ -92,6 +98,9 @@ Majority(nodes) == 2 * Cardinality(nodes \cap Members) > Cardinality(Members)
 Info(n) == [from |-> Address(n), stage |-> stage[n], ring |-> ring[n]]
 
 Names(infos) == {i.from[1] : i \in infos}
+
+\* The member that proposes a founding without an operator's word.
+IsFirst(n) == n \in Members /\ \A p \in Members : Rank(n) <= Rank(p)
 
 First(infos) == CHOOSE i \in infos : \A j \in infos : Rank(i.from[1]) <= Rank(j.from[1])
 
@@ -121,7 +130,7 @@ ByAnswers(n, m) ==
                  /\ \A i \in m.heard : NeverIn(i)
     IN  /\ n \in Members
         /\ CASE FoundNeeds = "all"      -> never /\ there = Members
-                                             /\ \A p \in Members : Rank(n) <= Rank(p)
+                                             /\ IsFirst(n)
              [] FoundNeeds = "majority" -> never /\ Majority(there)
                                              /\ \A p \in there : Rank(n) <= Rank(p)
              [] FoundNeeds = "nothing"  -> never
@@ -170,19 +179,34 @@ Becomes(n, m) ==
            /\ spoken' = IF founder /\ m.stage = "member" THEN spoken \cup {is} ELSE spoken
     /\ UNCHANGED gone
 
-\* n proposes a founding that S3 allows and S2 does not: whoever is not asked remembers nothing.
+\* n proposes what it would not without the operator's word: no other process remembers anything,
+\* not even one that has answered, since it may have recorded a founding after that.
 OperatorIsRight(n, before, after) ==
     LET proposes == /\ before.stage \in {"asking", "left"} /\ after.ring # {}
                     /\ \A i \in before.heard : i.ring # after.ring
-        asked    == Names(before.heard) \cup {n}
-    IN  OperatorKnows /\ Found(n) /\ proposes /\ asked # Members
-            => \A p \in Node \ asked : stage[p] \in {"asking", "left"}
+        said     == after # Settled(Address(n), FALSE, before)
+    IN  OperatorKnows /\ proposes /\ said => \A p \in Node \ {n} : stage[p] \in {"asking", "left"}
 
-\* n has these answers, and does what follows.
-Considers(n, answers) ==
+\* The answers under way once n has come to this: none to a question that it asks no more.
+StillLate(n, m, ways) ==
+    LET again  == m.once # {} /\ m.once # once[n]
+        others == {w \in ways : w.to # n}
+    IN  CASE again -> {[w EXCEPT !.before = TRUE] : w \in others}
+          [] m.stage = "member" -> others
+          [] OTHER -> ways
+
+\* ... and once p has answered n.
+Answered(n, p) ==
+    IF AsksAnew /\ IsFirst(n) /\ stage[p] \in {"asking", "left"}
+    THEN {w \in late : ~(w.to = p /\ w.before)} ELSE late
+
+\* n has these answers, while those are under way, and does what follows.
+Considers(n, answers, ways) ==
     LET before == [stage |-> stage[n], ring |-> ring[n], heard |-> answers, once |-> once[n]]
         after  == Settled(Address(n), Found(n), before)
-    IN  OperatorIsRight(n, before, after) /\ Becomes(n, after)
+    IN  /\ OperatorIsRight(n, before, after)
+        /\ Becomes(n, after)
+        /\ late' = StillLate(n, after, ways)
 
 -----------------------------------------------------------------------------
 (* The handlers *)
@@ -191,16 +215,32 @@ Considers(n, answers) ==
 Start(n) ==
     /\ ~up[n]
     /\ up' = [up EXCEPT ![n] = TRUE]
-    /\ Considers(n, {})
+    /\ Considers(n, {}, late)
     /\ UNCHANGED <<memory, stops>>
 
-\* n hears from p something that it has not heard.
-Hear(n, p) ==
+Asks(n, p) ==
     /\ up[n] /\ stage[n] # "member"
     /\ up[p] /\ p # n /\ p \in Members
-    /\ Info(p) \notin heard[n]
-    /\ Considers(n, {i \in heard[n] : i.from[1] # p} \cup {Info(p)})
+
+\* n hears this, which it has not heard.
+Hears(n, info, ways) ==
+    /\ info \notin heard[n]
+    /\ Considers(n, {i \in heard[n] : i.from[1] # info.from[1]} \cup {info}, ways)
     /\ UNCHANGED <<up, memory, stops>>
+
+\* n hears from p something that it has not heard.
+Hear(n, p) == Asks(n, p) /\ Hears(n, Info(p), Answered(n, p))
+
+\* p answers n, and the answer is late. Of two that say the same the last one is as good as both.
+Delay(n, p) ==
+    /\ Asks(n, p)
+    /\ late' = {w \in Answered(n, p) : ~(w.to = n /\ w.info = Info(p))}
+                  \cup {[to |-> n, info |-> Info(p), before |-> FALSE]}
+    /\ UNCHANGED <<up, localVars, history>>
+
+\* n hears an answer of p that was late.
+HearLate(n, p) ==
+    \E w \in late : w.to = n /\ w.info.from[1] = p /\ Hears(n, w.info, late)
 
 -----------------------------------------------------------------------------
 (* The environment *)
@@ -228,6 +268,7 @@ Stop(n) ==
     /\ up' = [up EXCEPT ![n] = FALSE]
     /\ heard' = [heard EXCEPT ![n] = {}]
     /\ once' = [once EXCEPT ![n] = {}]
+    /\ late' = {w \in late : w.to # n}
     /\ stops' = stops + 1
     /\ UNCHANGED <<tried, spoken>>
 
@@ -253,7 +294,7 @@ Lose(n) ==
     /\ ~up[n] /\ n \in Files
     /\ stage[n] # "asking"
     /\ Forget(n)
-    /\ UNCHANGED <<up, heard, once, tried, spoken, stops>>
+    /\ UNCHANGED <<up, heard, once, late, tried, spoken, stops>>
 
 -----------------------------------------------------------------------------
 Init ==
@@ -263,6 +304,7 @@ Init ==
     /\ ring = [n \in Node |-> {}]
     /\ heard = [n \in Node |-> {}]
     /\ once = [n \in Node |-> {}]
+    /\ late = {}
     /\ tried = {}
     /\ spoken = {}
     /\ gone = {}
@@ -270,7 +312,7 @@ Init ==
 
 Next ==
     \/ \E n \in Node : Start(n) \/ Crash(n) \/ Close(n) \/ Leave(n) \/ Lose(n)
-    \/ \E n, p \in Node : Hear(n, p)
+    \/ \E n, p \in Node : Hear(n, p) \/ Delay(n, p) \/ HearLate(n, p)
 
 \* Who is down is started again, and whoever asks hears. Each answer is heard once or
 \* twice, so nobody is passed over for ever.
@@ -311,6 +353,8 @@ TypeOK ==
         /\ once[n] # {} => up[n] /\ stage[n] \in {"asking", "left"} /\ Address(n) \in once[n]
         /\ \A i \in heard[n] : i.from[1] \in Members \ {n}
         /\ Cardinality(Names(heard[n])) = Cardinality(heard[n])
+    /\ \A w \in late : /\ up[w.to] /\ stage[w.to] # "member"
+                       /\ w.info.from[1] \in Members \ {w.to}
 
 -----------------------------------------------------------------------------
 (* Exercises: PExercise is a state in which the promise P is really asked. *)

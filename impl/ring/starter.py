@@ -6,8 +6,10 @@ written before anything is sent (`poll_datagrams`).
 
 An answer counts if it brings back the question that its endpoint was asked last; a member's, if it
 comes from where the list of members has it. All are asked another question when the core asks them
-again: an answer to the first one may be older than what others have said since. Whoever has not got
-a question wrong is answered, strangers with no more bytes than they sent.
+again: an answer to the first one may be older than what others have said since. For the same reason
+whoever tells the first member that it has recorded nothing asks anew: an answer that is still under
+way may be the last word of a process that has forgotten. Whoever has not got a question wrong is
+answered, strangers with no more bytes than they sent.
 """
 
 from __future__ import annotations
@@ -76,6 +78,7 @@ class Starter:
         self._random = Random(f"{core.me}")
         self._due: float | None = None
         self._time = 1  # the how manieth time all are asked
+        self._asked_by_first: int | None = None  # the first member's question, answered last
         self._silent: set[Endpoint] = set()
         self._other_lists: set[Endpoint] = set()
         self._outgoing: list[tuple[bytes, Endpoint]] = []
@@ -161,6 +164,7 @@ class Starter:
                 raise WireError("too_long", f"{len(answer)} bytes for a stranger")
             self.counters["answered"] += 1
             self._outgoing.append((answer, source))
+            self._told_nothing(question, source)
             return
         if question != self._door.question(source, self._time):
             raise WireError("unasked", f"an answer of {info.sender}")
@@ -178,6 +182,19 @@ class Starter:
             raise WireError("other_members", f"{info.sender} has another list of members")
         self._other_lists.discard(source)
         self._hear(info)
+
+    def _told_nothing(self, question: int, source: Endpoint) -> None:
+        """Ask anew if the first member, which proposes, has been told that nothing is recorded.
+
+        Once for each of its questions: a network that is slower than the pauses must not let
+        every answer lapse.
+        """
+        first = self._places.get(min(self.core.members))
+        if source != first or question == self._asked_by_first or self.core.ring:
+            return
+        self._asked_by_first = question
+        self._time += 1
+        self._ask_all()
 
     def _hear(self, info: Info) -> None:
         core = self.core

@@ -19,6 +19,14 @@ class Info(NamedTuple):
     ring: Founders
 
 
+class Late(NamedTuple):
+    """An answer under way; `before`: sent before all were asked again."""
+
+    to: str
+    info: Info
+    before: bool = False
+
+
 class Start(NamedTuple):
     """The process starts, or starts again."""
 

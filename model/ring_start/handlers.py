@@ -151,6 +151,12 @@ def _settled(rules: Rules, me: Local) -> Local:
     return me._replace(heard=heard, once=frozenset())
 
 
+def by_word_only(rules: Rules, me: Local) -> bool:
+    """Tell whether the process, with what it has heard, does what it would not without a word."""
+    without = _settled(rules, me._replace(found=False))
+    return without._replace(found=me.found) != _settled(rules, me)
+
+
 def _considered(rules: Rules, me: Local, heard: frozenset[Info]) -> Answer:
     after = _settled(rules, me._replace(heard=heard))
     before, now = info_of(rules, me), info_of(rules, after)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from .events import Late
 from .handlers import ASKS, Local, Rules, address_of, majority, names
 from .state import Done, State
 
@@ -26,9 +27,23 @@ def well_formed(rules: Rules, me: Local) -> bool:
 
 def type_ok(rules: Rules, state: State) -> bool:
     """Every variable has a value of its kind."""
-    return all(well_formed(rules, me) for me in state.locals) and all(
-        up or not (me.heard or me.once) for up, me in zip(state.up, state.locals, strict=True)
+    return (
+        all(well_formed(rules, me) for me in state.locals)
+        and all(
+            up or not (me.heard or me.once) for up, me in zip(state.up, state.locals, strict=True)
+        )
+        and all(_late_ok(rules, state, late) for late in state.late)
     )
+
+
+def _late_ok(rules: Rules, state: State, late: Late) -> bool:
+    """Tell whether an answer under way is a member's, to a process that asks."""
+    asks = (
+        up and me.stage != "member"
+        for up, me in zip(state.up, state.locals, strict=True)
+        if me.me.node == late.to
+    )
+    return all(asks) and late.info.sender.node in rules.members - {late.to}
 
 
 def one_founding(state: State) -> bool:

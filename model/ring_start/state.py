@@ -13,7 +13,7 @@ from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, state
 from raincheck.model.machine.runs import Address
 
-from .events import Founders, Info
+from .events import Founders, Info, Late
 from .handlers import Local, Rules
 
 
@@ -31,9 +31,11 @@ class Constants:
     losers: frozenset[str]
     neighbours: frozenset[frozenset[str]]
     max_stops: int
+    max_late: int
     max_lost: int
     majority_keeps: bool
     operator_knows: bool
+    asks_anew: bool
     keeps_place: bool
     rules: Rules
 
@@ -55,6 +57,7 @@ class State(NamedTuple):
     spoken: frozenset[Done] = frozenset()
     gone: frozenset[Done] = frozenset()
     stops: int = 0
+    late: frozenset[Late] = frozenset()
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
@@ -75,6 +78,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "ring": per_node(_ring(me.ring) for me in state.locals),
         "heard": per_node(frozenset(map(_info, me.heard)) for me in state.locals),
         "once": per_node(_ring(me.once) for me in state.locals),
+        "late": frozenset(map(_late, state.late)),
         "tried": frozenset(map(_done, state.tried)),
         "spoken": frozenset(map(_done, state.spoken)),
         "gone": frozenset(map(_done, state.gone)),
@@ -89,6 +93,11 @@ def _ring(ring: Founders) -> Value:
 def _info(info: Info) -> Value:
     sender, stage, ring = info
     fields: dict[Value, Value] = {"from": tuple(sender), "stage": stage, "ring": _ring(ring)}
+    return function(fields.items())
+
+
+def _late(late: Late) -> Value:
+    fields: dict[Value, Value] = {"to": late.to, "info": _info(late.info), "before": late.before}
     return function(fields.items())
 
 

@@ -14,8 +14,18 @@ from raincheck.model.machine.machine import Value
 from raincheck.model.machine.rows import with_
 from raincheck.model.machine.runs import Address
 
-from .events import Hear, Start
-from .handlers import ASKS, HANDLERS, Local, Rules, address_of, info_of, majority, names
+from .events import Hear, Late, Start
+from .handlers import (
+    ASKS,
+    HANDLERS,
+    Local,
+    Rules,
+    address_of,
+    by_word_only,
+    info_of,
+    majority,
+    names,
+)
 from .promises import invariants
 from .state import Constants, Done, State, constants_of, variables
 
@@ -74,6 +84,8 @@ class RingStartSystem(Composed[State, Local]):
         for name in self.nodes:
             for other in self.nodes:
                 yield from self._hear(state, name, other)
+                yield from self._delay(state, name, other)
+                yield from self._hear_late(state, name, other)
 
     def _start(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         begun = state._replace(up=with_(state.up, i, True))
@@ -98,24 +110,56 @@ class RingStartSystem(Composed[State, Local]):
         i, j = self.index[name], self.index[other]
         if state.up[i] and state.up[j] and self._near(state, name, other):
             event = Hear(info_of(self.rules, state.locals[j]))
-            yield from self._right(state, i, self.act(state, name, event, (name, other)))
+            answered = self._answered(state, name, state.locals[j])
+            yield from self._right(state, i, self.act(answered, name, event, (name, other)))
+
+    def _answered(self, state: State, name: str, other: Local) -> State:
+        """Return the state once the other has answered: it asks anew if that may found the ring."""
+        first = name == min(self.rules.members)
+        if not state.late or not (self.constants.asks_anew and first and other.stage in ASKS):
+            return state
+        left = (each for each in state.late if each.to != other.me.node or not each.before)
+        return state._replace(late=frozenset(left))
+
+    def _delay(self, state: State, name: str, other: str) -> Iterator[Move[State]]:
+        i, j = self.index[name], self.index[other]
+        me, it = state.locals[i], state.locals[j]
+        if (
+            len(state.late) < self.constants.max_late
+            and state.up[i]
+            and me.stage != "member"
+            and state.up[j]
+            and name != other
+            and other in self.rules.members
+        ):
+            sent = Late(name, info_of(self.rules, it))
+            answered = self._answered(state, name, it)
+            late = answered.late - {sent._replace(before=True)} | {sent}
+            yield Move("Delay", (name, other), answered._replace(late=late))
+
+    def _hear_late(self, state: State, name: str, other: str) -> Iterator[Move[State]]:
+        for late in sorted(state.late):
+            if late.to == name and late.info.sender.node == other:
+                moves = self.act(state, name, Hear(late.info), (name, other))
+                for move in self._right(state, self.index[name], moves):
+                    yield move._replace(action="HearLate")
 
     def _right(self, state: State, i: int, moves: Iterator[Move[State]]) -> Iterator[Move[State]]:
-        """Yield the moves unless the operator is wrong: somebody who is not asked remembers."""
+        """Yield the moves unless the operator is wrong: somebody else remembers."""
         before = state.locals[i]
         for move in moves:
             heard = self._answers(before, move.event)
             after = move.target.locals[i]
-            asked = names(heard) | {before.me.node}
             proposes = (
                 before.stage in ASKS
                 and after.ring
                 and all(info.ring != after.ring for info in heard)
             )
-            partly = before.found and proposes and asked != self.rules.members
-            others = (me for me in state.locals if me.me.node not in asked)
-            if not (self.constants.operator_knows and partly) or all(
-                me.stage in ASKS for me in others
+            others = (*state.locals[:i], *state.locals[i + 1 :])
+            if (
+                not (self.constants.operator_knows and before.found and proposes)
+                or all(me.stage in ASKS for me in others)
+                or not by_word_only(self.rules, before._replace(heard=frozenset(heard)))
             ):
                 yield move
 
@@ -143,8 +187,17 @@ class RingStartSystem(Composed[State, Local]):
                 tried |= done
             if local.stage == "member":
                 spoken |= done
+        late = self._under_way(state, state.locals[i], local)
         locals_ = with_(state.locals, i, local)
-        return state._replace(locals=locals_, tried=tried, spoken=spoken)
+        return state._replace(locals=locals_, tried=tried, spoken=spoken, late=late)
+
+    @staticmethod
+    def _under_way(state: State, before: Local, me: Local) -> frozenset[Late]:
+        """Return the answers under way: none to a question that the process asks no more."""
+        others = frozenset(each for each in state.late if each.to != me.me.node)
+        if me.once and me.once != before.once:
+            return frozenset(each._replace(before=True) for each in others)
+        return others if me.stage == "member" else state.late
 
     # ------------------------------------------------------------------ the environment
 
@@ -153,7 +206,9 @@ class RingStartSystem(Composed[State, Local]):
         if state.stops == c.max_stops:
             return
         member, has_file = me.stage == "member", name in c.files
-        down = state._replace(up=with_(state.up, i, False), stops=state.stops + 1)
+        late = frozenset(each for each in state.late if each.to != name)
+        up = with_(state.up, i, False)
+        down = state._replace(up=up, stops=state.stops + 1, late=late)
         kept = self._with(down, i, me._replace(heard=frozenset(), once=frozenset()))
         left = self._anew(down, i, "left")
         if name in c.crashers:

@@ -35,6 +35,7 @@ KEPT_FOR: Final[Mapping[str, str]] = {
     "raincore-f5-seed": "StarvingTimeout is taken",
     "raincore-split-pair": "Split and Heal are taken",
     "raincore-start": "Leave and TokenDelivered are taken",
+    "ring-start-late": "Delay and HearLate are taken",
     "ring-start-leaver-repaired": "Leave is taken",
     "sequencer-f12-seed": "Stabilise is taken",
     "sequencer-return-one": "Restart is taken",

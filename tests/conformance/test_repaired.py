@@ -71,7 +71,7 @@ def test_the_table_and_the_model_agree_on_what_is_implemented(protocol: str) -> 
 
 
 AROUND = {"KeepsPlace", "OneQueue", "NextUnsuspected", "CutBy", "AppliedFirst", "RetryJoin"} | {
-    *("DigestFirst", "PlusOne", "ViewInBand", "ChecksView", "Places"),
+    *("DigestFirst", "PlusOne", "ViewInBand", "ChecksView", "Places", "AsksAnew"),
 }
 """Rules that the model has among its constants and not among its rules."""
 

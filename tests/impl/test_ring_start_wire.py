@@ -16,7 +16,8 @@ from raincheck.impl.ring_start.core import RingStart
 from raincheck.impl.ring_start.events import Info
 
 A, B = Address("a", 5), Address("b", 6)
-AT_A, AT_B, ELSEWHERE = ("10.0.0.1", 7), ("10.0.0.2", 7), ("10.0.0.9", 7)
+AT_A, AT_B, AT_C, ELSEWHERE = (("10.0.0.1", 7), ("10.0.0.2", 7), ("10.0.0.3", 7), ("10.0.0.9", 7))
+PLACES = {"a": AT_A, "b": AT_B, "c": AT_C}
 FRAMES = StartFrames("locks", "ab")
 MEMBER = Info(A, "member", frozenset((A, B)))
 GOOD = [FRAMES.ask(7), FRAMES.tell(7, MEMBER), FRAMES.tell(9, Info(B, "left", frozenset()))]
@@ -32,8 +33,9 @@ def started(core: RingStart | None = None, **places: Endpoint) -> Starter:
 
 def question_to(starter: Starter, place: Endpoint) -> int:
     """What it has asked there."""
-    (asked,) = [data for data, to in starter.poll_datagrams() if to == place]
-    return FRAMES.read(asked).question
+    said = [FRAMES.read(data) for data, to in starter.poll_datagrams() if to == place]
+    (asked,) = [each.question for each in said if each.info is None]
+    return asked
 
 
 def test_what_is_made_is_read() -> None:
@@ -90,6 +92,86 @@ def test_an_answer_to_the_first_question_is_none_to_the_second() -> None:
     assert (starter.core.stage, starter.counters["start.unasked"]) == ("asking", 1)
     starter.receive([(FRAMES.tell(again, asking), AT_B)], 0.0)
     assert (starter.core.stage, starter.core.ring) == ("attempting", {A, B})
+
+
+class Three:
+    """Members a, b and c, and a network that holds up what it is told to."""
+
+    def __init__(self) -> None:
+        self.frames = StartFrames("locks", "abc")
+        self.now = 0.0
+        self.late: list[tuple[bytes, Endpoint, Starter]] = []
+        self.starters: dict[str, Starter] = {}
+        for name in PLACES:
+            self.begin(name, 0)
+
+    def begin(self, name: str, life: int) -> None:
+        core = RingStart(Address(name, life), frozenset("abc"))
+        places = {other: at for other, at in PLACES.items() if other != name}
+        starter = Starter("locks", core, places, lambda: (), pause=0.1, seed=ord(name) + life)
+        self.starters[name] = starter
+        starter.start(self.now)
+
+    def run(self, *held: str) -> None:
+        """Let all ask, and bring what they send, but for the answers on the ways held."""
+        self.now += 1.0
+        for starter in self.starters.values():
+            starter.handle_timer(self.now)
+        while sent := [(n, *each) for n, s in self.starters.items() for each in s.poll_datagrams()]:
+            for name, datagram, place in sent:
+                other = next(each for each, at in PLACES.items() if at == place)
+                to = self.starters[other]
+                info = self.frames.read(datagram).info
+                if info is None or f"{name}{other}" not in held:
+                    to.receive([(datagram, PLACES[name])], self.now)
+                elif info.stage == "attempting":
+                    self.late.append((datagram, PLACES[name], to))
+
+    @property
+    def rings(self) -> set[Any]:
+        """The rings that anybody is in."""
+        return {s.core.ring for s in self.starters.values() if s.core.stage == "member"}
+
+
+@pytest.mark.parametrize("anew", [True, False])
+def test_a_late_answer_of_one_that_has_forgotten_founds_no_second_ring(
+    anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not anew:
+        monkeypatch.setattr(Starter, "_told_nothing", lambda *_: None)
+    three = Three()
+    three.run("ab", "ac")  # a has recorded a founding, which b and c do not hear
+    three.run("ab", "ac")
+    late = list(three.late)
+    assert three.starters["b"] in [to for _, _, to in late]
+    assert three.starters["a"].core.stage == "attempting"
+
+    three.begin("a", 1)  # a forgets, and founds the ring with c, and b hears nothing of it
+    three.run("ab", "bc", "cb")
+    three.run("ab", "bc", "cb")
+    assert len(three.rings) == 1
+    for datagram, source, to in late:
+        to.receive([(datagram, source)], three.now)
+    assert len(three.rings) == (1 if anew else 2)
+
+    three.run()  # in the end all are in it
+    assert (len(three.rings), three.starters["b"].settled) == (1 if anew else 2, True)
+
+
+def test_who_asks_anew_asks_once_for_each_question() -> None:
+    starter = started()
+    first = question_to(starter, AT_A)
+    starter.receive([(FRAMES.ask(1), ELSEWHERE)], 0.0)  # this is not the first member
+    assert len(starter.poll_datagrams()) == 1
+    starter.receive([(FRAMES.ask(1), AT_A)], 0.0)
+    again = question_to(starter, AT_A)
+    assert again != first
+    starter.receive([(FRAMES.ask(1), AT_A)], 0.0)
+    assert [FRAMES.read(data).info is None for data, _ in starter.poll_datagrams()] == [False]
+    starter.receive([(FRAMES.tell(first, MEMBER), AT_A)], 0.0)
+    assert (starter.core.stage, starter.counters["start.unasked"]) == ("asking", 1)
+    starter.receive([(FRAMES.tell(again, MEMBER), AT_A)], 0.0)
+    assert starter.core.stage == "member"
 
 
 def test_a_member_speaks_from_its_own_place_only() -> None:

@@ -13,7 +13,7 @@ from raincheck.model.machine.machine import Accepted, Refused
 from raincheck.model.machine.runs import Address
 from raincheck.model.ring_start.events import INPUTS, Founders, Hear, Info, Start
 from raincheck.model.ring_start.handlers import HANDLERS, Local, Rules
-from raincheck.model.ring_start.system import machine
+from raincheck.model.ring_start.system import RingStartSystem, machine
 
 RULES = Rules()
 A, B, C, A2 = Address("a", 0), Address("b", 0), Address("c", 0), Address("a", 1)
@@ -127,3 +127,32 @@ def test_a_promise_breaks_where_its_rule_is_taken_back(
 
     system.rules = dataclasses.replace(system.rules, **{rule: value})
     assert explore(system, invariants={broken: system.invariants[broken]}).violation is not None
+
+
+WORDS = """
+Start a, Start b, Start c, Start d, Start e, Hear a b, Hear e c, Hear a c, Hear b a, Hear e b,
+Hear c a, Hear c b, Crash a, Crash b, Start a, Start b, Hear e a, Hear e b, Hear a e, Hear b e,
+Hear e a, Hear e b
+"""
+"""found=True was said to a, and to e, which has c's answer from before c records what a founds."""
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_an_operator_speaks_of_those_that_have_answered_too(knows: bool) -> None:
+    constants = dataclasses.replace(
+        machine(CASES["ring-start-crash"].constants).constants,
+        **{"nodes": tuple("abcde"), "files": frozenset(), "max_stops": 2, "max_lost": 2},
+        **{"found_first": frozenset("ae"), "operator_knows": knows},
+        rules=Rules(members=frozenset("abcde")),
+    )
+    system = RingStartSystem(constants)
+    (state,) = system.initial()
+    steps = [tuple(each.split()) for each in WORDS.replace("\n", " ").split(",")]
+    done = 0
+    for step in steps:
+        found = [move for move in system.moves(state) if (move.action, *move.args) == step]
+        if not found:
+            break
+        state, done = found[0].target, done + 1
+    assert steps[done:] == (steps[-5:] if knows else [])
+    assert system.invariants["OneFounding"](state) == knows

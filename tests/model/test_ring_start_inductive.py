@@ -24,6 +24,7 @@ WHOLE = theory()
 BREAKS = {
     "FoundNeeds": {("LatestIsDone", "Hear: proposes")},
     "AsksTwice": {("LatestIsDone", "Hear: proposes"), ("LatestIsHeld", "Hear: proposes")},
+    "AsksAnew": {("HeardAsksAnew", "Hear: neither"), ("LateAsksAnew", "Delay")},
     "Records": {("DoneByMajority", "Hear: completes")},
     "Lives": {("GoneIsOver", "Lose"), ("GoneIsOver", "Leave")},
     "LeaverRemembers": {("LatestIsDone", "Hear: proposes")},

@@ -5,54 +5,9 @@ from __future__ import annotations
 from raincheck.model.proof.induction import Transition
 from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, Updates, World, merged, put
 
+from .late import late_transitions
+from .updates import F, N, P, Q, anew, asked, forgets_answers, lapses, recorded, speaks
 from .words import ASKING, ATTEMPTING, LEFT, MEMBER, Basis, asks, is_founder, lost
-
-_N = ("n", "process")
-_P = ("p", "process")
-_Q = ("q", "quorum")
-_F = ("f", "founding")
-
-
-def _asked(s: World, n: Expr, p: Expr) -> Expr:
-    """n asks, and p, another one of those that are asked, answers."""
-    return And(s.stage(n) != MEMBER, s.member(p), p != n)
-
-
-def _forgets_answers(s: World, n: Expr) -> Updates:
-    return {
-        "heard": lambda m, p: And(m != n, s.heard(m, p)),
-        "again": put(s.again, n, False),
-    }
-
-
-def _recorded(s: World, n: Expr, f: Expr) -> Updates:
-    """n has recorded the founding, or joins its ring."""
-    mine = is_founder(s, n, f)
-    return {
-        "ring": put(s.ring, n, f),
-        "tried": lambda g, p: Or(And(g == f, p == n, mine), s.tried(g, p)),
-    }
-
-
-def _speaks(s: World, n: Expr, f: Expr) -> Updates:
-    mine = is_founder(s, n, f)
-    return {
-        "stage": put(s.stage, n, MEMBER),
-        "spoken": lambda g, p: Or(And(g == f, p == n, mine), s.spoken(g, p)),
-    }
-
-
-def _anew(s: World, n: Expr, stage: int, basis: Basis) -> Updates:
-    """n is somebody else; what it has said as a founder is gone with it."""
-    founds = And(Or(s.stage(n) == ATTEMPTING, s.stage(n) == MEMBER), is_founder(s, n, s.ring(n)))
-    return merged(
-        _forgets_answers(s, n),
-        {
-            "memory": put(s.memory, n, s.memory(n) + (1 if basis.lives else 0)),
-            "stage": put(s.stage, n, stage),
-            "gone": lambda g, p: Or(And(g == s.ring(n), p == n, founds), s.gone(g, p)),
-        },
-    )
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
@@ -128,7 +83,7 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
         )
 
     def completes(s: World, n: Expr, q: Expr) -> Expr:
-        recorded = s.forall(
+        by_all = s.forall(
             ["process"],
             lambda p: Implies(
                 And(s.voter(q, p), p != n),
@@ -139,7 +94,7 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
             ),
             lambda p: [s.voter(q, p)],
         )
-        return And(s.stage(n) == ATTEMPTING, recorded if basis.records else True)
+        return And(s.stage(n) == ATTEMPTING, by_all if basis.records else True)
 
     def may_forget(s: World, n: Expr, q: Expr) -> Expr:
         if not basis.majority_keeps:
@@ -154,34 +109,36 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
         Transition(
             "Hear",
             "a member of the ring",
-            (_N, _P),
-            lambda s, n, p: And(_asked(s, n, p), s.stage(p) == MEMBER),
+            (N, P),
+            lambda s, n, p: And(asked(s, n, p), s.stage(p) == MEMBER),
             lambda s, n, p: merged(
-                _forgets_answers(s, n), _recorded(s, n, s.ring(p)), _speaks(s, n, s.ring(p))
+                forgets_answers(s, n), recorded(s, n, s.ring(p)), speaks(s, n, s.ring(p))
             ),
         ),
         Transition(
             "Hear",
             "a founding of its own",
-            (_N, _P),
-            lambda s, n, p: And(_asked(s, n, p), told(s, n, p)),
+            (N, P),
+            lambda s, n, p: And(asked(s, n, p), told(s, n, p)),
             lambda s, n, p: merged(
                 hears(s, n, p),
-                _recorded(s, n, s.ring(p)),
+                recorded(s, n, s.ring(p)),
                 {"stage": put(s.stage, n, ATTEMPTING), "again": put(s.again, n, False)},
             ),
         ),
         Transition(
             "Hear",
             "neither",
-            (_N, _P),
-            lambda s, n, p: And(_asked(s, n, p), s.stage(p) != MEMBER, Not(told(s, n, p))),
-            hears,
+            (N, P),
+            lambda s, n, p: And(asked(s, n, p), s.stage(p) != MEMBER, Not(told(s, n, p))),
+            lambda s, n, p: merged(
+                hears(s, n, p), {"late": lambda w: And(s.late(w), Not(lapses(s, n, p, w, basis)))}
+            ),
         ),
         Transition(
             "Hear",
             "all have answered once",
-            (_N,),
+            (N,),
             asks_again,
             lambda s, n: {
                 "again": put(s.again, n, True),
@@ -189,15 +146,18 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
                 "once_life": lambda m, p: If(m == n, s.heard_life(n, p), s.once_life(m, p)),
                 "was_life": s.memory,
                 "was_asking": lambda p: s.stage(p) == ASKING,
+                "strayed": lambda _p: False,
+                "late": lambda w: And(s.to(w) != n, s.late(w)),
+                "before": lambda _w: True,
             },
         ),
         Transition(
             "Hear",
             "proposes",
-            (_N, _F),
+            (N, F),
             proposes if basis.found_needs else proposes_by_majority,
             lambda s, n, f: merged(
-                _recorded(s, n, f),
+                recorded(s, n, f),
                 {
                     "stage": put(s.stage, n, ATTEMPTING),
                     "again": put(s.again, n, False),
@@ -209,27 +169,28 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
         Transition(
             "Hear",
             "completes",
-            (_N, _Q),
+            (N, Q),
             completes,
             lambda s, n, q: merged(
-                _forgets_answers(s, n),
-                _speaks(s, n, s.ring(n)),
+                forgets_answers(s, n),
+                speaks(s, n, s.ring(n)),
                 {"done": put(s.done, s.ring(n), True), "by": put(s.by, s.ring(n), q)},
             ),
         ),
-        Transition("Crash", "", (_N,), lambda _s, _n: True, _forgets_answers),
+        *late_transitions(basis),
+        Transition("Crash", "", (N,), lambda _s, _n: True, forgets_answers),
         Transition(
             "Leave",
             "",
-            (_N,),
+            (N,),
             lambda s, n: s.stage(n) == MEMBER,
-            lambda s, n: _anew(s, n, LEFT, basis),
+            lambda s, n: anew(s, n, LEFT, basis),
         ),
         Transition(
             "Lose",
             "",
-            (_N, _Q),
+            (N, Q),
             may_forget,
-            lambda s, n, q: merged(_anew(s, n, ASKING, basis), {"kept": lambda: q}),
+            lambda s, n, q: merged(anew(s, n, ASKING, basis), {"kept": lambda: q}),
         ),
     )

@@ -7,6 +7,7 @@ from typing import Final
 from raincheck.model.proof.induction import Conjunct
 from raincheck.model.proof.logic import And, Expr, Implies, Not, World
 
+from .late import LATE
 from .words import ASKING, ATTEMPTING, MEMBER, holds, is_founder, lost, quiet
 
 
@@ -202,4 +203,4 @@ ONE: Final = (
     ),
 )
 
-INVARIANT: Final = (*RECORDS, *TWICE, *ONE)
+INVARIANT: Final = (*RECORDS, *TWICE, *LATE, *ONE)

@@ -11,8 +11,8 @@ from raincheck.model.proof.concrete import Frame, Tables
 from raincheck.model.proof.following import Following, Step
 from raincheck.model.proof.induction import Theory
 from raincheck.model.proof.logic import Function
-from raincheck.model.ring_start.events import Founders, Hear
-from raincheck.model.ring_start.handlers import ASKS, Local, address_of, majority
+from raincheck.model.ring_start.events import Founders, Hear, Late
+from raincheck.model.ring_start.handlers import ASKS, Local, address_of, info_of, majority
 from raincheck.model.ring_start.state import State
 from raincheck.model.ring_start.system import RingStartSystem
 
@@ -44,6 +44,11 @@ def rigid(system: RingStartSystem) -> Mapping[str, Function]:
         "life": life,
         "voter": lambda q, p: bool(q) and p in q,
         "everybody": lambda: system.rules.members,
+        "to": lambda w: w.to,
+        "by_whom": lambda w: w.info.sender.node,
+        "told_life": lambda w: w.info.sender.incarnation,
+        "told_stage": lambda w: STAGES.index(w.info.stage),
+        "told_ring": lambda w: w.info.ring or 0,
         "meet": lambda q, r: min(q & r, default="") if q and r else "",
     }
 
@@ -52,6 +57,7 @@ def frame_of(system: RingStartSystem, states: Sequence[State], subject: Theory) 
     """Return the frame for these states of an instance."""
     rings = {me.ring for state in states for me in state.locals}
     rings |= {done.ring for state in states for done in (*state.tried, *state.spoken, *state.gone)}
+    rings |= {each.info.ring for state in states for each in state.late}
     lives = max(me.me.incarnation for state in states for me in state.locals)
     return Frame(
         subject,
@@ -59,6 +65,7 @@ def frame_of(system: RingStartSystem, states: Sequence[State], subject: Theory) 
             "process": system.nodes,
             "founding": sorted(filter(None, rings), key=sorted),
             "quorum": quorums(system),
+            "answer": sorted({_sent(each) for state in states for each in state.late}),
             "number": range(max(lives + 2, len(STAGES))),
             "bool": (False, True),
         },
@@ -66,6 +73,11 @@ def frame_of(system: RingStartSystem, states: Sequence[State], subject: Theory) 
         lambda *_: True,
         "",
     )
+
+
+def _sent(late: Late) -> Late:
+    """Return what never changes of an answer that is late."""
+    return late._replace(before=False)
 
 
 def shown(system: RingStartSystem, frame: Frame, state: State) -> Shown:
@@ -94,6 +106,11 @@ def shown(system: RingStartSystem, frame: Frame, state: State) -> Shown:
         for f in frame.domain["founding"]:
             for founder in f:
                 found[name, (f, founder.node)] = (f, founder) in dones
+    under_way = {_sent(each): each.before for each in state.late}
+    for answer in frame.domain["answer"]:
+        found["late", (answer,)] = answer in under_way
+    for answer, before in under_way.items():
+        found["before", (answer,)] = before
     return found
 
 
@@ -133,6 +150,13 @@ class Run(Following[State]):
             case "Hear":
                 assert isinstance(move.event, Hear)
                 yield from self._heard(me, then, move.event)
+            case "Delay":
+                p = str(move.args[1])
+                info = info_of(self.system.rules, before.locals[self.system.index[p]])
+                yield "Delay", (n, p, Late(n, info))
+            case "HearLate":
+                assert isinstance(move.event, Hear)
+                yield from self._heard(me, then, move.event, Late(n, move.event.info))
             case "Leave":
                 yield "Leave", (n,)
             case "Crash" | "Close" if me.me == then.me:
@@ -140,20 +164,24 @@ class Run(Following[State]):
             case _:
                 yield "Lose", (n, self._keepers(before, n))
 
-    def _heard(self, me: Local, then: Local, event: Hear) -> Iterator[Step]:
+    def _heard(
+        self, me: Local, then: Local, event: Hear, late: Late | None = None
+    ) -> Iterator[Step]:
         info = event.info
-        n, p = me.me.node, info.sender.node
+        p = info.sender.node
+        heard = "HearLate" if late else "Hear"
+        values = (late,) if late else (me.me.node, p)
         free = me.stage in ASKS
         if info.stage == "member":
-            yield "Hear: a member of the ring", (n, p)
+            yield f"{heard}: a member of the ring", values
             return
         others = {each for each in me.heard if each.sender.node != p}
         knows = me._replace(heard=frozenset(others | {info}))
         if free and info.stage == "attempting" and address_of(self.system.rules, me) in info.ring:
-            yield "Hear: a founding of its own", (n, p)
+            yield f"{heard}: a founding of its own", values
             knows = knows._replace(stage="attempting", ring=info.ring)
         else:
-            yield "Hear: neither", (n, p)
+            yield f"{heard}: neither", values
         yield from self._settled(knows, then)
 
     def _settled(self, me: Local, then: Local) -> Iterator[Step]:

@@ -7,8 +7,8 @@ It has OneFounding, OneRing, OneSpeaker and Recorded. It differs from the spec i
 but the first allow more.
 
 - found=True is never said (NoWord). So nothing is founded by S3, and RecordStands is not needed.
-- An answer is one of the last that its sender has given to anybody, and may be heard as often as it
-  likes. What follows from the answers is done in steps of its own, at any time.
+- Any number of answers may be late. What follows from the answers is done in steps of its own, at
+  any time; of a late one it may also never be done.
 - A process that is down answers and is answered, too. So Start is no step, and Close is Crash. A
   process may lose its memory at any time, whether it has a file or not: Lose stands for that, too.
 - Members are not counted. What a majority is, is any set of which MajoritiesMeet is true, an axiom
@@ -134,5 +134,5 @@ def theory(basis: Basis | None = None) -> Theory:
         INVARIANT,
         PROPERTIES,
         (),
-        dict.fromkeys(("stage", "heard_stage"), len(STAGES)),
+        dict.fromkeys(("stage", "heard_stage", "told_stage"), len(STAGES)),
     )

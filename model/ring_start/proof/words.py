@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from raincheck.model.proof.logic import And, Expr, Implies, Or, World
+from raincheck.model.proof.logic import And, Expr, Implies, Not, Or, World
 from raincheck.model.proof.vocabulary import Symbol, symbols
 
 RIGID: Final = symbols("""
@@ -20,6 +20,11 @@ RIGID: Final = symbols("""
     voter:      quorum process -> bool        # a quorum is a majority of the members
     meet:       quorum quorum -> process      # in which two of them meet
     everybody:  -> quorum                     # all members
+    to:         answer -> process             # who has asked for an answer that is late,
+    by_whom:    answer -> process             # ... who has given it,
+    told_life:  answer -> number              # ... in this life,
+    told_stage: answer -> number              # ... at this stage,
+    told_ring:  answer -> founding            # ... of this founding
 """)
 """Who there is, what a founding is, and majorities."""
 
@@ -33,6 +38,8 @@ SPEC: Final = symbols("""
     heard_ring:  process process -> founding  # ... of this founding
     again:       process -> bool              # once[n] # {}
     once_life:   process process -> number    # in which life the other is in once[n]
+    late:        answer -> bool               # it is under way,
+    before:      answer -> bool               # ... and all were asked again since
     tried:       founding process -> bool
     spoken:      founding process -> bool
     gone:        founding process -> bool
@@ -48,6 +55,7 @@ GHOST: Final = symbols("""
     kept:        -> quorum                    # who have never lost their memory, or are back
     was_life:    process -> number            # its life when the first member asked again,
     was_asking:  process -> bool              # ... and whether it was asking then
+    strayed:     process -> bool              # it has recorded since what it was told before
 """)
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
@@ -62,6 +70,7 @@ class Basis:
 
     found_needs: bool = True
     asks_twice: bool = True
+    asks_anew: bool = True
     records: bool = True
     lives: bool = True
     leaver_remembers: bool = True
@@ -72,6 +81,7 @@ class Basis:
 WITHOUT: Final[Mapping[str, str]] = {
     "FoundNeeds": "found_needs",
     "AsksTwice": "asks_twice",
+    "AsksAnew": "asks_anew",
     "Records": "records",
     "Lives": "lives",
     "LeaverRemembers": "leaver_remembers",
@@ -104,7 +114,11 @@ def lost(s: World, p: Expr) -> Expr:
 
 
 def quiet(s: World) -> Expr:
-    """When the first member asked again, no member had recorded anything."""
+    """When the first member asked again, no member had recorded anything, nor has any since by an
+    answer from before.
+    """
     return s.forall(
-        ["process"], lambda p: Implies(s.member(p), s.was_asking(p)), lambda p: [s.member(p)]
+        ["process"],
+        lambda p: Implies(s.member(p), And(s.was_asking(p), Not(s.strayed(p)))),
+        lambda p: [s.member(p)],
     )
