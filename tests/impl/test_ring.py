@@ -789,7 +789,7 @@ def test_a_state_file_must_be_whole_and_this_members_own(tmp_path: Path) -> None
             await refused(rf"is damaged \({what}")
         file.write_bytes(whole[:4] + b"\xff" + whole[5:])
         await refused(
-            "is of version 255 of the format, not of 2: start this member with the release"
+            "is of version 255 of the format, not of 3: start this member with the release"
         )
         file.write_bytes(whole)
         async with Ring.connect("test", name="a", state_file=file, config=FAST) as back:
