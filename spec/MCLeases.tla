@@ -53,7 +53,9 @@ MCLeave(m) == m \in Leavers /\ Leave(m)
 
 MCCrash(m) == m \in Crashers /\ Crash(m)
 
-MCComeBack(m) == m \in Returners /\ ComeBack(m)
+\* A member comes back as long as nobody is given the lock anew by an ASK of before its crash: else it
+\* could do so for ever.
+MCComeBack(m) == m \in Returners /\ turn <= MaxRequests /\ ComeBack(m)
 
 \* There is something for c to hear that it has not heard.
 News(c) ==

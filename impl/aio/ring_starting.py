@@ -15,7 +15,7 @@ from raincheck.impl.sealing.head import MAGIC as SEALED
 from raincheck.impl.transport.contract import Datagrams, Transport
 
 _log = logging.getLogger("raincheck")
-_CLIENTS = "clients of an earlier process of this member to know that their locks are lost"
+_CLIENTS = "to know that their locks are lost"
 
 
 async def settled(
@@ -55,6 +55,7 @@ class _Starting:
         self._returns = returns
         self._came_back = starter.settled
         self._waits = False
+        self._whom = f"clients of an earlier process of {starter.core.me.node}"
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -75,7 +76,7 @@ class _Starting:
                 raise ConfigError(f"{why}; give all members of a ring the same key=") from None
             whom = [f"{who} {what}" for who, what in self._starter.missing().items()]
             if self._waits:
-                whom = [_CLIENTS]
+                whom = [f"{self._whom} {_CLIENTS}"]
             raise WaitTimeout(f"{me}: connecting", timeout, whom) from None
         finally:
             if self._timer is not None:
@@ -126,8 +127,9 @@ class _Starting:
         if not self._waits:
             self._waits = True
             _log.info(
-                "%s goes to ring %r in %.2f s: it waits for %s",
-                self._starter.core.me.node, self._ring, returns - self._loop.time(), _CLIENTS,
+                "%s goes to ring %r in %.2f s: it waits for %s %s",
+                self._starter.core.me.node, self._ring, returns - self._loop.time(), self._whom,
+                _CLIENTS,
             )  # fmt: skip
         due = self._starter.deadline()
         self._arm(returns if due is None else min(due, returns))

@@ -119,7 +119,7 @@ class LeasesSystem(Composed[State, Client | Member]):
             yield from self._done(state, name, Expire(session))
         if name in c.leavers:
             yield from self._done(state, name, Leave())
-        if name in c.returners:
+        if name in c.returners and state.turn <= c.max_requests:
             yield from self._done(state, name, ComeBack(state.since[self.index[name]]))
         yield from self._crash(state, me)
         yield from self._give_on(state, me)

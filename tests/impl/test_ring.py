@@ -601,7 +601,7 @@ def test_who_is_killed_before_it_was_let_in_begins_again(tmp_path: Path, asked: 
             if asked != "nobody":
                 async with a.token(timeout=LIMIT):
                     with pytest.raises(WaitTimeout) as caught:
-                        await Ring.connect("test", timeout=0.2, **there)
+                        await Ring.connect("test", timeout=FAST.give_up + 0.3, **there)
                     assert any("a.0" in each for each in caught.value.missing)
             b = await Ring.connect("test", timeout=LIMIT, **there)
             assert b.members == (await a.wait_for_members(2, timeout=LIMIT)).members

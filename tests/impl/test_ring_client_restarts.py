@@ -188,7 +188,7 @@ def test_who_waits_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> 
             await client.lock("x").acquire()
             await scene.kill("a")
             caplog.set_level(logging.INFO, "raincheck")
-            with pytest.raises(WaitTimeout, match="clients of an earlier process of this member"):
+            with pytest.raises(WaitTimeout, match="clients of an earlier process of a to know"):
                 await scene.connect("a", state_file=restart.file, timeout=GIVE_UP / 2)
             assert "a goes to ring 'locks' in 0.80 s: it waits for clients" in caplog.text
         for ring in scene.rings.values():
