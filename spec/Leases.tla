@@ -9,7 +9,7 @@
 (* its own. Nothing is asked of the clocks but that the client's is not    *)
 (* slower than the member's by more than a bound.                          *)
 (*                                                                         *)
-(* Rules, cited below as C1 to C6:                                         *)
+(* Rules, cited below as C1 to C7:                                         *)
 (*   C1  A client holds its lock for Lease ticks of its clock, and a       *)
 (*       member ends a session of which it hears nothing for GiveUp ticks  *)
 (*       of its own. Lease is shorter, so that the client knows first.     *)
@@ -23,6 +23,8 @@
 (*       asks now, not one that it asked before.                           *)
 (*   C6  A member that leaves says so to its clients, and takes back what  *)
 (*       a client has once that one has answered, or is silent.            *)
+(*   C7  A member that is started again after a crash stays away for       *)
+(*       GiveUp ticks. When it comes, what it had before is taken back.    *)
 (*                                                                         *)
 (* A datagram may be lost, doubled, and be late by any time. A client may  *)
 (* stand still at any moment, which is that it takes no step while its     *)
@@ -31,8 +33,8 @@
 (* it: Backed.                                                             *)
 (*                                                                         *)
 (* Want, Drop, Ask, ReceiveTell and End are handlers of a client,          *)
-(* ReceiveAsk, Tell, Expire and Leave of a member; Stop, Crash, GiveOn and *)
-(* Tick happen to them.                                                    *)
+(* ReceiveAsk, Tell, Expire, Leave and ComeBack of a member; Stop, Crash,  *)
+(* GiveOn and Tick happen to them.                                         *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
 
@@ -44,7 +46,7 @@ CONSTANTS
 
     \* Assumptions.
     Steady,            \* of so many ticks of the members' clocks in a row a client's misses at most one
-    GivenOnLate,       \* what a crashed member had is given on after GiveUp ticks; FALSE: at any time
+    GivenOnLate,       \* the others give up a crashed member after GiveUp ticks; FALSE: at any time
 
     \* Rules.
     Lease,             \* C1: ticks of a client's clock for which it believes what it was told
@@ -52,7 +54,8 @@ CONSTANTS
     ChecksFirst,       \* C3; FALSE: what has come is handled first
     EndsSilent,        \* C4; FALSE: a session lasts
     OwnSession,        \* C5; FALSE: answers are told apart by their numbers only
-    WaitsToLeave       \* C6; FALSE: a member that leaves takes everything back at once
+    WaitsToLeave,      \* C6; FALSE: a member that leaves takes everything back at once
+    WaitsToReturn      \* C7; FALSE: a member that has crashed may come back at once
 
 VARIABLES
     clock,             \* of each node, in ticks
@@ -274,6 +277,16 @@ Leave(m) ==
     /\ UNCHANGED up
     /\ UNCHANGED <<clientVars, timeVars, netVars>>
 
+\* m comes back after a crash. Of what it had before it knows nothing: that is taken back. It counts
+\* from its start, which is no earlier than its crash (C7).
+ComeBack(m) ==
+    /\ ~up[m]
+    /\ WaitsToReturn => since[m] >= GiveUp
+    /\ up' = [up EXCEPT ![m] = TRUE]
+    /\ LET other(e) == e.member # m IN LineBecomes(SelectSeq(line, other))
+    /\ UNCHANGED <<sessions, leaves>>
+    /\ UNCHANGED <<clientVars, timeVars, netVars>>
+
 -----------------------------------------------------------------------------
 (* What happens to them *)
 
@@ -339,14 +352,14 @@ Next ==
     \/ \E c \in Clients :
         Want(c) \/ Drop(c) \/ Ask(c) \/ ReceiveTell(c) \/ End(c) \/ Stop(c)
     \/ \E m \in Members :
-        \/ ReceiveAsk(m) \/ Tell(m) \/ Expire(m) \/ Leave(m)
+        \/ ReceiveAsk(m) \/ Tell(m) \/ Expire(m) \/ Leave(m) \/ ComeBack(m)
         \/ Crash(m) \/ GiveOn(m)
     \/ \E slow \in SUBSET Clients : Tick(slow)
 
 -----------------------------------------------------------------------------
 (* Promises *)
 
-\* A client that believes that it has the lock has it by its member, with that fence (C1 to C3, C5, C6).
+\* A client that believes that it has the lock has it by its member, with that fence (C1 to C3, C5 to C7).
 Backed ==
     \A c \in Clients : Believes(c) =>
         /\ line # <<>>

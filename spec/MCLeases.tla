@@ -12,6 +12,7 @@ CONSTANTS
     Stoppers,         \* the clients that may stop for good
     Leavers,          \* the members that may leave
     Crashers,         \* the members that may crash
+    Returners,        \* those of them that may come back
     Quick,            \* the clients that do at once what they have to do, as all members do then
     Every,            \* the ticks after which a client asks again
     MaxStart,         \* the last tick at which a client wants the lock, or stops
@@ -52,6 +53,10 @@ MCLeave(m) == m \in Leavers /\ Leave(m)
 
 MCCrash(m) == m \in Crashers /\ Crash(m)
 
+\* A member comes back as long as nobody is given the lock anew by an ASK of before its crash: else it
+\* could do so for ever.
+MCComeBack(m) == m \in Returners /\ turn <= MaxRequests /\ ComeBack(m)
+
 \* There is something for c to hear that it has not heard.
 News(c) ==
     \E t \in tells :
@@ -83,7 +88,7 @@ MCNext ==
     \/ \E c \in Clients :
         MCWant(c) \/ MCDrop(c) \/ MCAsk(c) \/ MCReceiveTell(c) \/ MCEnd(c) \/ MCStop(c)
     \/ \E m \in Members :
-        \/ ReceiveAsk(m) \/ Tell(m) \/ Expire(m) \/ MCLeave(m)
+        \/ ReceiveAsk(m) \/ Tell(m) \/ Expire(m) \/ MCLeave(m) \/ MCComeBack(m)
         \/ MCCrash(m) \/ GiveOn(m)
     \/ \E slow \in SUBSET Clients : MCTick(slow)
 
@@ -104,5 +109,6 @@ MoversExercise == \E c \in Movers : at[c] # FirstMember
 StoppersExercise == stopped # {}
 LeaversExercise == \E m \in Leavers : leaves[m]
 CrashersExercise == \E m \in Crashers : ~up[m]
+ReturnersExercise == \E m \in Returners : up[m] /\ since[m] > 0
 
 =============================================================================

@@ -272,18 +272,33 @@ class RingSettings:
         starter = Starter(self.ring, core, others, places.contacts.now, pause=self.config.hello)
         began = asyncio.get_running_loop().time()
 
+        def returns() -> float:
+            return began + self._waits_to_return(kept, core)
+
         def keep() -> None:
             # Who only joins is in the ring once it has had the token, and not before.
             if file is not None and (core.founder or not starter.settled):
                 file.save(kept._replace(stage=core.stage, founders=core.ring))
 
-        if not starter.settled:
-            if self.join:
-                core.members = frozenset()
-            await settled(starter, transport, keep, self.timeout, self.ring)
+        if not starter.settled and self.join:
+            core.members = frozenset()
+        if not starter.settled or returns() > began:
+            await settled(starter, transport, keep, self.timeout, self.ring, returns)
         rest = began + self.timeout - asyncio.get_running_loop().time()
         node = self._make_node(transport, kept, places, starter)
         return Opened(self, node, transport, starter, kept, file, max(rest, 0.0), places.contacts)
+
+    def _waits_to_return(self, kept: Kept, core: RingStart) -> float:
+        """Return how long this process stays away from its ring, since it has started (C7).
+
+        What an earlier one had is given on when this one comes, and a client may believe in it for
+        a lease. Who founds a ring is given nothing that somebody had.
+        """
+        if self.clients is not None and not self.clients:
+            return 0.0
+        if core.founder and not kept.state:
+            return 0.0
+        return self.config.give_up if kept.lent is None else kept.lent
 
     def make_desk(self, transport: Transport, tell: Callable[[], bytes]) -> Desk:
         """Make the desk that answers live questions; `tell` returns the answer."""
@@ -357,24 +372,27 @@ class Opened(NamedTuple):
     trace: RingTrace | None = None
 
     @property
-    def keep(self) -> Callable[[bytes], None] | None:
-        """The function that saves the node's state, if there is a file; it raises StateNotKept."""
+    def keep(self) -> Callable[[bytes, bool], None] | None:
+        """The function that saves the node's state, and whether clients may have locks by it, if
+        there is a file; it raises StateNotKept.
+        """
         file = self.file
         if file is None:
             return None
-        return lambda state: file.save(self._to_keep(state))
+        return lambda state, lends: file.save(self._to_keep(state, lends=lends))
 
-    def _to_keep(self, state: bytes) -> Kept:
+    def _to_keep(self, state: bytes, *, lends: bool) -> Kept:
         """Return the content of the state file for this state of the node."""
+        lent = self.settings.config.give_up if lends else 0.0
         ring, core, node = self.settings.ring, self.starter.core, self.node
         if node.core.up == "left":
-            return Kept(ring, Address(core.me.node, randbits(_LIFE)), "left")
+            return Kept(ring, Address(core.me.node, randbits(_LIFE)), "left", lent=lent)
         if not node.core.last_token.nodelist:
             # It has not been let in: if it is killed now it begins again, as it did before.
             before = self.kept
             stage: Stage = before.stage if before.stage in ("asking", "left") else "asking"
-            return Kept(ring, core.me, stage)
-        return Kept(ring, core.me, core.stage, core.ring, node.address, state)
+            return Kept(ring, core.me, stage, lent=before.lent)
+        return Kept(ring, core.me, core.stage, core.ring, node.address, state, lent)
 
     async def close(self) -> None:
         """Unlock the state file, and look no names up any more."""

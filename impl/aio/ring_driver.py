@@ -38,13 +38,13 @@ class RingDriver(Shell[RingReport]):
         node: RingNode,
         transport: Transport,
         report: Callable[[RingReport], None],
-        keep: Callable[[bytes], None] | None,
+        keep: Callable[[bytes, bool], None] | None,
         starter: Starter,
         desk: Desk | None = None,
         trace: RingTrace | None = None,
     ) -> None:
-        """`keep` saves the node's state, or raises StateNotKept; None: it is not saved. `starter`
-        answers those that start.
+        """`keep` saves the node's state, and whether clients may have locks by it, or raises
+        StateNotKept; None: it is not saved. `starter` answers those that start.
         """
         super().__init__(node, transport, report, soon=node.handle_timer, desk=desk, trace=trace)
         self.node = node
@@ -57,6 +57,8 @@ class RingDriver(Shell[RingReport]):
         self._back = node.core.up == "down"
         self._begins = "has joined" if node.contacts else "has founded"
         self._keep = keep
+        self._state: bytes | None = None  # the last one that was saved
+        self._lends = False  # what was saved with it
         self._starter = starter
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
@@ -145,8 +147,7 @@ class RingDriver(Shell[RingReport]):
 
     def _settle(self) -> None:
         node = self.node
-        if self._keep is not None and (state := node.kept_state()) is not None:
-            self._keep(state)
+        self._save()
         for data, to in node.poll_datagrams():
             self.transport.send(data, to)
         for report in node.poll_reports():
@@ -162,6 +163,20 @@ class RingDriver(Shell[RingReport]):
         dues = (node.deadline(), self._ask(), self._serve_clients())
         self._arm(min([each for each in dues if each is not None], default=None))
         self._settled()
+
+    def _save(self) -> None:
+        """Write down what must not be forgotten: the node's state, and that clients may have locks
+        by this process. A client that is told of a lock has asked for it before.
+        """
+        if self._keep is None:
+            return
+        state = self.node.kept_state()
+        lends = self.clients is not None and not self.clients.empty
+        if state is None and lends == self._lends:
+            return
+        self._state, self._lends = state or self._state, lends
+        if self._state is not None:
+            self._keep(self._state, lends)
 
     def _log_view(self, report: Committed) -> None:
         """Log how this life goes on: founded, joined, come back, or another view."""

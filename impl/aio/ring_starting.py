@@ -15,28 +15,47 @@ from raincheck.impl.sealing.head import MAGIC as SEALED
 from raincheck.impl.transport.contract import Datagrams, Transport
 
 _log = logging.getLogger("raincheck")
+_CLIENTS = "to know that their locks are lost"
 
 
 async def settled(
-    starter: Starter, transport: Transport, keep: Callable[[], None], timeout: float, ring: str
+    starter: Starter,
+    transport: Transport,
+    keep: Callable[[], None],
+    timeout: float,
+    ring: str,
+    returns: Callable[[], float] = lambda: 0.0,
 ) -> None:
-    """Return once the process knows its ring; `keep` writes down what it has come to.
+    """Return once the process knows its ring, and may go there; `keep` writes down what it has
+    come to.
+
+    `returns` says, once it knows its ring, at what time of the loop that is. Others that start are
+    answered until then.
 
     Raises WaitTimeout, naming whom it waits for, and ConfigError for what cannot work.
     """
-    await _Starting(starter, transport, keep, ring).run(timeout)
+    await _Starting(starter, transport, keep, ring, returns).run(timeout)
 
 
 class _Starting:
     """Runs a starter over a transport."""
 
     def __init__(
-        self, starter: Starter, transport: Transport, keep: Callable[[], None], ring: str
+        self,
+        starter: Starter,
+        transport: Transport,
+        keep: Callable[[], None],
+        ring: str,
+        returns: Callable[[], float],
     ) -> None:
         self._starter = starter
         self._transport = transport
         self._keep = keep
         self._ring = ring
+        self._returns = returns
+        self._came_back = starter.settled
+        self._waits = False
+        self._whom = f"clients of an earlier process of {starter.core.me.node}"
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[None] = self._loop.create_future()
         self._timer: asyncio.TimerHandle | None = None
@@ -56,6 +75,8 @@ class _Starting:
             if why:
                 raise ConfigError(f"{why}; give all members of a ring the same key=") from None
             whom = [f"{who} {what}" for who, what in self._starter.missing().items()]
+            if self._waits:
+                whom = [f"{self._whom} {_CLIENTS}"]
             raise WaitTimeout(f"{me}: connecting", timeout, whom) from None
         finally:
             if self._timer is not None:
@@ -87,17 +108,31 @@ class _Starting:
                 "dropped %d datagrams, the last from %s: %s %s",
                 dropped.times, shown(dropped.sender), dropped.reason, dropped.detail,
             )  # fmt: skip
-        if starter.namesake is not None:
+        if starter.namesake is not None and not self._came_back:
             self._done.set_exception(
                 ConfigError(
                     f"name {starter.core.me.node!r} is taken by the member at "
                     f"{shown(starter.namesake)}; each member needs a name of its own"
                 )
             )
-        elif starter.settled:
+        elif not starter.settled:
+            self._arm(starter.deadline())
+        elif (returns := self._returns()) <= self._loop.time():
             self._done.set_result(None)
         else:
-            self._arm(starter.deadline())
+            self._wait(returns)
+
+    def _wait(self, returns: float) -> None:
+        """Wait for clients of an earlier process of this member, until that time."""
+        if not self._waits:
+            self._waits = True
+            _log.info(
+                "%s goes to ring %r in %.2f s: it waits for %s %s",
+                self._starter.core.me.node, self._ring, returns - self._loop.time(), self._whom,
+                _CLIENTS,
+            )  # fmt: skip
+        due = self._starter.deadline()
+        self._arm(returns if due is None else min(due, returns))
 
     def _arm(self, due: float | None) -> None:
         if self._timer is not None:

@@ -22,7 +22,8 @@ from raincheck.impl.ring_start.events import Founders, Stage
 
 _PREFIX = struct.Struct(">4sBII")  # magic, version, CRC-32 and length of the content
 _MAGIC = b"RNGS"
-_VERSION = 2
+_VERSION = 3
+_READ = (2, _VERSION)  # version 2 does not say what was lent
 
 
 class _OtherVersion(ValueError):
@@ -47,6 +48,9 @@ class Kept(NamedTuple):
     """Its address in the ring, if it has one."""
     state: bytes = b""
     """The node's encoded state, if it has one."""
+    lent: float | None = None
+    """For how many seconds after its end clients may believe that they have locks by this life; 0
+    if none has any, None if nobody knows."""
 
 
 class StateFile:
@@ -163,7 +167,7 @@ def _read(data: bytes) -> Kept:
     magic, version, crc, length = _PREFIX.unpack_from(data)
     if magic != _MAGIC:
         raise ValueError(f"it begins with {data[:4]!r}")
-    if version != _VERSION:
+    if version not in _READ:
         raise _OtherVersion(f"of version {version} of the format, not of {_VERSION}")
     body = data[_PREFIX.size :]
     if len(body) != length:

@@ -105,7 +105,13 @@ class Leave(NamedTuple):
     """The member leaves."""
 
 
+class ComeBack(NamedTuple):
+    """A member that has crashed comes back, `since` ticks after that."""
+
+    since: int
+
+
 INPUTS: Mapping[str, type[Any]] = {
     kind.__name__: kind
-    for kind in (Want, Drop, Ask, ReceiveTell, End, ReceiveAsk, Tell, Expire, Leave)
+    for kind in (Want, Drop, Ask, ReceiveTell, End, ReceiveAsk, Tell, Expire, Leave, ComeBack)
 }

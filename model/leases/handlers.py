@@ -2,7 +2,7 @@
 
 The law of this file: a handler sees one node's local state and one input. Its guard comes first in
 the spec's words, followed by the effect of the spec's action on this node. The spec has the rules
-C1 to C6.
+C1 to C7.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .events import (
     INPUTS,
     Ask,
     Asked,
+    ComeBack,
     Drop,
     End,
     Expire,
@@ -45,6 +46,7 @@ class Rules:
     ends_silent: bool = True
     own_session: bool = True
     waits_to_leave: bool = True
+    waits_to_return: bool = True
 
 
 @state
@@ -246,6 +248,16 @@ def leave(rules: Rules, me: Member, _event: Leave) -> FromMember:
     sessions = frozenset(each._replace(over=True) for each in me.sessions)
     after = me._replace(leaves=True, sessions=sessions)
     return refused or Accepted(after, () if rules.waits_to_leave else (GivesBack(None),))
+
+
+def come_back(rules: Rules, me: Member, event: ComeBack) -> FromMember:
+    """The member comes back; what it had before it crashed is taken back (C7)."""
+    late = event.since >= rules.give_up or not rules.waits_to_return
+    refused = refusal(
+        (not me.up, "~up[m]", {"up": me.up}),
+        (late, "WaitsToReturn => since[m] >= GiveUp", {"since": event.since}),
+    )
+    return refused or Accepted(me._replace(up=True), (GivesBack(None),))
 
 
 HANDLERS = handlers_of(INPUTS, globals())

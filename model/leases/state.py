@@ -29,6 +29,7 @@ class Constants:
     stoppers: frozenset[str]
     leavers: frozenset[str]
     crashers: frozenset[str]
+    returners: frozenset[str]
     quick: frozenset[str]
     every: int
     max_start: int

@@ -17,6 +17,7 @@ from raincheck.model.machine.rows import with_
 from .events import (
     Ask,
     Asked,
+    ComeBack,
     Drop,
     End,
     Expire,
@@ -118,6 +119,8 @@ class LeasesSystem(Composed[State, Client | Member]):
             yield from self._done(state, name, Expire(session))
         if name in c.leavers:
             yield from self._done(state, name, Leave())
+        if name in c.returners and state.turn <= c.max_requests:
+            yield from self._done(state, name, ComeBack(state.since[self.index[name]]))
         yield from self._crash(state, me)
         yield from self._give_on(state, me)
 

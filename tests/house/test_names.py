@@ -35,6 +35,7 @@ WAITS = {
     "docs/ring.md": (
         "impl/ring/waits.py",
         "impl/ring/starter.py",
+        "impl/aio/ring_starting.py",
     ),
 }
 """The pages that list for what a member waits, and the code that says so."""

@@ -38,10 +38,9 @@ class Scene:
         self.founders = [f"{name}@10.0.0.{n}:7000" for n, name in enumerate(names, 1)]
         self.about = {"key": [], **about}
 
-    async def connect(self, name: str) -> Ring:
-        settings = SimulatedRing(
-            ring="locks", name=name, members=self.founders, network=self.network, **self.about
-        )
+    async def connect(self, name: str, **about: Any) -> Ring:
+        how = {"members": self.founders, "network": self.network, **self.about, **about}
+        settings = SimulatedRing(ring="locks", name=name, **how)
         ring = self.rings[name] = await Ring.connecting(settings)
         return ring
 

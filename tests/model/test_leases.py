@@ -8,6 +8,7 @@ from raincheck.conformance.cases.tables import load_cases
 from raincheck.model.leases.events import (
     INPUTS,
     Asked,
+    ComeBack,
     Drop,
     GivesBack,
     ReceiveAsk,
@@ -23,6 +24,7 @@ from raincheck.model.leases.handlers import (
     Client,
     Member,
     Rules,
+    come_back,
     drop,
     receive_ask,
     receive_tell,
@@ -84,7 +86,15 @@ def test_a_member_asks_for_what_is_new_and_gives_back_what_is_gone() -> None:
 
 
 @pytest.mark.parametrize(
-    "case", ["lease-undone", "sending-undone", "own-undone", "leave-undone", "late-undone"]
+    "case",
+    [
+        "lease-undone",
+        "sending-undone",
+        "own-undone",
+        "leave-undone",
+        "late-undone",
+        "return-undone",
+    ],
 )
 def test_a_promise_breaks_where_its_rule_is_taken_back(case: str) -> None:
     found = CASES[f"leases-{case}"]
@@ -92,6 +102,18 @@ def test_a_promise_breaks_where_its_rule_is_taken_back(case: str) -> None:
     broken = explore(system, invariants={found.expected: system.invariants[found.expected]})
     assert broken.violation is not None
     assert broken.violation.invariant == found.expected
+
+
+def test_a_member_stays_away_while_a_client_may_believe_in_what_it_had() -> None:
+    down = Member("m", clock=5, up=False)
+    early = come_back(RULES, down, ComeBack(3))
+    assert words(early) == ["WaitsToReturn => since[m] >= GiveUp"]
+    assert words(come_back(RULES, Member("m"), ComeBack(4))) == ["~up[m]"]
+    answer = come_back(RULES, down, ComeBack(4))
+    assert isinstance(answer, Accepted)
+    assert answer.local == Member("m", clock=5)
+    assert answer.outputs == (GivesBack(None),)
+    assert isinstance(come_back(Rules(waits_to_return=False), down, ComeBack(0)), Accepted)
 
 
 def test_a_client_that_is_silent_or_stands_still_does_not_believe_too_long() -> None:
