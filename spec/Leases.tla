@@ -93,7 +93,7 @@ vars       == <<clientVars, memberVars, ringVars, timeVars, netVars>>
 -----------------------------------------------------------------------------
 (* LOCKS, as a member sees it: a line, of which the first has the lock. *)
 
-\* Whoever comes to be the first is given the lock, with the next fence.
+\* The request that comes to be the first is given the lock, with the next fence.
 Granted(l) ==
     IF l = <<>> THEN l
     ELSE IF l[1].fence # 0 THEN l ELSE [l EXCEPT ![1].fence = turn + 1]
@@ -369,7 +369,7 @@ Backed ==
 \* No two clients believe that they have it.
 OneBeliever == \A c, d \in Clients : Believes(c) /\ Believes(d) => c = d
 
-\* What has a place in the line is of a session that its member serves, and of which that one has heard
+\* A request with a place in the line is of a session that its member serves, and of which that one has heard
 \* something within GiveUp (C4): what a session has ends with it.
 EndsInTime ==
     \A i \in DOMAIN line : up[line[i].member] =>

@@ -92,7 +92,7 @@ MCNext ==
         \/ MCCrash(m) \/ GiveOn(m)
     \/ \E slow \in SUBSET Clients : MCTick(slow)
 
-\* Whoever has not stopped does what it has to do, members hear and tell what is new, and time passes.
+\* A client that has not stopped does what it has to do, members hear and tell what is new, and time passes.
 MCFairness ==
     /\ \A c \in Clients : WF_vars(MCAsk(c) \/ (Believes(c) /\ MCDrop(c)) \/ MCEnd(c) \/ (News(c) /\ MCReceiveTell(c)))
     /\ \A m \in Members :

@@ -161,7 +161,7 @@ Completed(n, m) ==
         THEN [m EXCEPT !.stage = "member"]
         ELSE m
 
-\* Who is in the ring asks no more, and who has recorded a founding asks for no other.
+\* A member asks no more, and a process that has recorded a founding asks for no other.
 Settled(me, word, m) ==
     LET done == Completed(me[1], Proposed(me, word, Joined(me, Adopted(m))))
     IN  [done EXCEPT !.heard = IF done.stage = "member" THEN {} ELSE @,
@@ -314,7 +314,7 @@ Next ==
     \/ \E n \in Node : Start(n) \/ Crash(n) \/ Close(n) \/ Leave(n) \/ Lose(n)
     \/ \E n, p \in Node : Hear(n, p) \/ Delay(n, p) \/ HearLate(n, p)
 
-\* Who is down is started again, and whoever asks hears. Each answer is heard once or
+\* A process that is down is started again, and one that asks hears. Each answer is heard once or
 \* twice, so nobody is passed over for ever.
 Fairness == WF_vars(\E n \in Node : Start(n) \/ \E p \in Node : Hear(n, p))
 

@@ -77,9 +77,9 @@ class LiveLogs:
         self._at_the_end: frozenset[str] = frozenset()
         """The properties of which this log says too little before its end."""
         self.said_so_far: list[str] = []
-        """What users have to know."""
+        """The sentences that users have to read."""
         self._told = 0
-        """How many of these sentences were told."""
+        """The number of these sentences that were told."""
 
     @property
     def files(self) -> int:

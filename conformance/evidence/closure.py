@@ -60,7 +60,7 @@ class Closures:
     """What results say of several protocols together."""
     _graph: nx.DiGraph[tuple[str, ...]] = field(init=False)
     _parts: list[tuple[set[tuple[str, ...]], frozenset[tuple[str, str]]]] = field(init=False)
-    """What rests on itself, and the steps in it from one protocol to another."""
+    """Each part that rests on itself, and the steps in it from one protocol to another."""
     _circles: dict[frozenset[tuple[str, str]], list[tuple[str, ...]]] = field(default_factory=dict)
     """The circles that these steps make; many properties pass through the same ones."""
     _is_broken: dict[tuple[str, ...], bool] = field(default_factory=dict)

@@ -29,7 +29,7 @@ class Owes(NamedTuple):
 
     results: tuple[Owed, ...] = ()
     others: frozenset[str] | None = frozenset()
-    """What further results may expect: there may be none if this is empty, any if it is None."""
+    """The answers that further results may expect: no result if it is empty, any if it is None."""
 
 
 UNKNOWN = Owes(others=None)

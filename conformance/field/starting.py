@@ -1,7 +1,7 @@
 """Processes of a run are started: forked from a warm one where that can be, else one by one.
 
-The law of this file: nobody sees of a process in which of the two ways it was started. What a
-process inherits from this one it inherits either way, but for the umask: nothing here changes it.
+The law of this file: nobody sees of a process in which of the two ways it was started. A
+process inherits the same from this one either way, but for the umask, which nothing here changes.
 """
 
 import asyncio

@@ -1,7 +1,7 @@
 """On a worker of Spark: files that grow are read up to where the stream says, and judged.
 
-What is followed is kept in the worker's memory, by the stream and the run. One that lacks it reads
-the files from their beginning.
+The state of each run is kept in the worker's memory, by the stream and the run. One that lacks it
+reads the files from their beginning.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ V = TypeVar("V", RunVerdict, Verdicts)
 
 
 class Answer(msgspec.Struct, Generic[V]):
-    """What a worker says of a run, after it has read what was new."""
+    """The words of a worker on a run, after it has read what was new."""
 
     run: str
     events: int
@@ -44,19 +44,19 @@ class Answer(msgspec.Struct, Generic[V]):
     findings: list[tuple[str, Finding]]
     verdicts: list[V]
     remarks: list[str] = []
-    """What users have to know, since the worker has begun to follow."""
+    """The sentences that users have to read, since the worker has begun to follow."""
 
 
 class Kind(Protocol[V]):
-    """What grows, and who judges it."""
+    """A source that grows, and its judges."""
 
     @property
     def answer(self) -> type[Answer[V]]:
-        """What workers say of it."""
+        """The words of workers on it."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """How all files end that belong to it."""
+        """The ends of the names of all files that belong to it."""
 
     @property
     def options(self) -> Mapping[str, str]:

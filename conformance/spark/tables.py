@@ -1,4 +1,4 @@
-"""What questions build on, made when one of them first needs it, and kept until all are asked."""
+"""The tables of questions, made when one first needs them, and kept until all are asked."""
 
 import re
 from types import TracebackType

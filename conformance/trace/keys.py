@@ -1,7 +1,7 @@
 """Keys that stand twice in an object of JSON, of which a decoder silently takes the last.
 
 Each reader of logs and traces asks here, so that such a record goes into quarantine whatever it is.
-What a program writes has few forms. So a form that was looked through is known again: a line
+A program's records have few forms. So a form that was looked through is known again: a line
 without its numbers and brackets.
 """
 

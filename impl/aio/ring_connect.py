@@ -291,8 +291,8 @@ class RingSettings:
     def _waits_to_return(self, kept: Kept, core: RingStart) -> float:
         """Return how long this process stays away from its ring, since it has started (C7).
 
-        What an earlier one had is given on when this one comes, and a client may believe in it for
-        a lease. Who founds a ring is given nothing that somebody had.
+        The locks of an earlier one are given on when this one comes, and a client may believe in it
+        for a lease. A founder is given nothing that somebody had.
         """
         if self.clients is not None and not self.clients:
             return 0.0

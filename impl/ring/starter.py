@@ -8,8 +8,8 @@ An answer counts if it brings back the question that its endpoint was asked last
 comes from where the list of members has it. All are asked another question when the core asks them
 again: an answer to the first one may be older than what others have said since. For the same reason
 whoever tells the first member that it has recorded nothing asks anew: an answer that is still under
-way may be the last word of a process that has forgotten. Whoever has not got a question wrong is
-answered, strangers with no more bytes than they sent.
+way may be the last word of a process that has forgotten. A process that has not got a question
+wrong is answered, strangers with no more bytes than they sent.
 """
 
 from __future__ import annotations

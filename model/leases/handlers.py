@@ -117,7 +117,7 @@ def _asked(me: Client, request: int) -> Asked:
 
 
 def _anew(me: Client, member: str) -> Client:
-    """What the client has is lost, and what it waits for it asks for in another session."""
+    """The client loses what it has, and asks in another session for what it waits for."""
     return Client(
         me.me,
         member,

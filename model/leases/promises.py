@@ -23,7 +23,7 @@ def one_believer(state: State) -> bool:
 
 
 def ends_in_time(constants: Constants, state: State) -> bool:
-    """What has a place in the line is of a session whose client was heard within GiveUp (C4)."""
+    """A request in the line is of a session whose client was heard within GiveUp (C4)."""
     members = {each.me: each for each in state.members}
     give_up = constants.rules.give_up
     return all(

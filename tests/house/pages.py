@@ -1,4 +1,4 @@
-"""What the pages of the documentation have to copy: commands for a shell, snippets of Python."""
+"""The parts of the documentation that one copies: commands for a shell, snippets of Python."""
 
 from __future__ import annotations
 

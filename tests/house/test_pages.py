@@ -1,4 +1,4 @@
-"""What one copies from a page works: its commands are understood, its Python is that of the API."""
+"""A page can be copied from: its commands are understood, its Python is that of the API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tests of the models are slow."""
+"""The tests of the models that are slow."""
 
 from typing import Final
 

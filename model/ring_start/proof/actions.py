@@ -17,7 +17,7 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
         return stage == ASKING if basis.leaver_remembers else Or(stage == ASKING, stage == LEFT)
 
     def told(s: World, n: Expr, p: Expr) -> Expr:
-        """What p has recorded is a founding that n records, too."""
+        """The founding that p has recorded is one that n records, too."""
         return And(asks(s, n), s.stage(p) == ATTEMPTING, is_founder(s, n, s.ring(p)))
 
     def hears(s: World, n: Expr, p: Expr) -> Updates:

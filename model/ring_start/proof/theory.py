@@ -7,11 +7,11 @@ It has OneFounding, OneRing, OneSpeaker and Recorded. It differs from the spec i
 but the first allow more.
 
 - found=True is never said (NoWord). So nothing is founded by S3, and RecordStands is not needed.
-- Any number of answers may be late. What follows from the answers is done in steps of its own, at
-  any time; of a late one it may also never be done.
+- Any number of answers may be late. The consequences of the answers are drawn in steps of their
+  own, at any time; of a late one perhaps never.
 - A process that is down answers and is answered, too. So Start is no step, and Close is Crash. A
   process may lose its memory at any time, whether it has a file or not: Lose stands for that, too.
-- Members are not counted. What a majority is, is any set of which MajoritiesMeet is true, an axiom
+- Members are not counted. A majority is any set of which MajoritiesMeet is true, an axiom
   that PRIMARY's `majorities.py` proves of votes: here each member has one.
 - The first member may ask all of them again as often as it likes.
 """

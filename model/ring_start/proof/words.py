@@ -26,7 +26,7 @@ RIGID: Final = symbols("""
     told_stage: answer -> number              # ... at this stage,
     told_ring:  answer -> founding            # ... of this founding
 """)
-"""Who there is, what a founding is, and majorities."""
+"""Processes, foundings, and majorities."""
 
 SPEC: Final = symbols("""
     memory:      process -> number
