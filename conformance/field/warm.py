@@ -19,8 +19,8 @@ from importlib import import_module
 from pathlib import Path
 
 ANSWER = struct.Struct("<ii")
-"""The contents of a status pipe: the pid, as (BORN, pid); then (ENDED, exit code) or, if there could
-be no fork, (REFUSED, errno)."""
+"""The contents of a status pipe: the pid, as (BORN, pid); then (ENDED, exit code) or, if there
+could be no fork, (REFUSED, errno)."""
 BORN, ENDED, REFUSED = range(3)
 ORDER = 1 << 18
 """The most bytes of an order."""
