@@ -37,6 +37,10 @@ class StarterGone(Exception):
     """The warm process has ended before its forks, which were killed; the sentence says so."""
 
 
+class _Gone(OSError):
+    """The warm process has ended before it could take an order."""
+
+
 class Writes(Protocol):
     """Where bytes are written."""
 
@@ -86,11 +90,18 @@ async def start(command: Sequence[str], turn: int, stderr: IO[bytes]) -> Started
             start_new_session=True,
             limit=_LINE,
         )
-    warm = _warm(command[2], turn % SEEDS)
-    await asyncio.to_thread(warm.ready)
-    forked = warm.fork(command, stderr)
+    try:
+        forked = await _fork(command, turn, stderr)
+    except _Gone:  # it was killed, and another one takes its place
+        forked = await _fork(command, turn, stderr)
     await forked.connect()
     return forked
+
+
+async def _fork(command: Sequence[str], turn: int, stderr: IO[bytes]) -> "Forked":
+    warm = _warm(command[2], turn % SEEDS)
+    await asyncio.to_thread(warm.ready)
+    return warm.fork(command, stderr)
 
 
 _MODES: Final = ("wb", "rb", "rb")
@@ -191,6 +202,7 @@ class Warm:
                 raise
         self._lock = threading.Lock()
         self._is_ready = False
+        self._is_gone = False
         self._forked: list[Forked] = []
 
     def ready(self) -> None:
@@ -205,7 +217,8 @@ class Warm:
     def spent(self) -> bool:
         """Tell whether another should take its place."""
         idle = all(each.returncode is not None for each in self._forked)
-        return self._process.poll() is not None or (idle and len(self._forked) >= MOST)
+        gone = self._is_gone or self._process.poll() is not None
+        return gone or (idle and len(self._forked) >= MOST)
 
     def fork(self, command: Sequence[str], stderr: IO[bytes]) -> Forked:
         """Fork it; raise OSError if that fails."""
@@ -218,6 +231,9 @@ class Warm:
             try:
                 ends = [stdin, stdout, stderr.fileno(), status]
                 socket.send_fds(self._orders, [order], ends)
+            except (BrokenPipeError, ConnectionResetError) as problem:
+                self._is_gone = True
+                raise _Gone(problem.errno, "the process that starts members is gone") from problem
             finally:
                 for end in (stdin, stdout, status):
                     os.close(end)

@@ -227,6 +227,29 @@ def test_a_warm_process_does_not_serve_for_ever(
     assert gone(first)
 
 
+def test_a_starter_whose_death_was_not_seen_yet_is_replaced(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> tuple[int, int]:
+        command = [sys.executable, "-m", "member"]
+        with open(home / "stderr", "wb") as sink:
+            first = await start(command, 0, sink)
+            (warm,) = starting._warm_ones.values()
+            warm._process.kill()
+            warm._process.wait()
+            monkeypatch.setattr(warm._process, "poll", lambda: None)
+            second = await start(command, starting.SEEDS, sink)
+        assert second.stdout is not None
+        told = json.loads(await second.stdout.readline())
+        os.killpg(second.pid, signal.SIGKILL)
+        with pytest.raises(starting.StarterGone):
+            await first.wait()
+        assert told["starter"] != warm._process.pid
+        return await second.wait(), told["ids"][0] - second.pid
+
+    assert asyncio.run(work()) == (-signal.SIGKILL, 0)
+
+
 def test_the_death_of_the_starter_is_noticed(home: Path) -> None:
     class Ones(Lives[Life]):
         module, kind = "member", Life
