@@ -77,7 +77,7 @@ class Starter:
         self._door = Door(None, seed)
         self._random = Random(f"{core.me}")
         self._due: float | None = None
-        self._time = 1  # the how manieth time all are asked
+        self._time = 1  # the number of times that all were asked
         self._asked_by_first: int | None = None  # the first member's question, answered last
         self._silent: set[Endpoint] = set()
         self._other_lists: set[Endpoint] = set()
