@@ -136,7 +136,7 @@ def _is_refinement(module: Path, name: str) -> bool:
             instance, spec = said.groups()
             made = re.search(rf"^{instance} == INSTANCE (\w+)", code, re.MULTILINE)
             other = codes.get(made[1], "") if made else ""
-            safe = rf"^{spec} == Init /\\ \[\]\[Next\]_\w+[ \t]*\n(?=\S|\s*\n)"
+            safe = rf"^{spec} == Init /\\ \[\]\[Next\]_\w+[ \t]*\n(?=\n*\S)"
             return re.search(safe, other, re.MULTILINE) is not None
     return False
 

@@ -166,6 +166,34 @@ def test_a_property_of_steps_alone_needs_no_fair_behaviour() -> None:
     assert asks("raincore-want-arrives") == [("MCDeliveredExcused",)]
 
 
+@pytest.mark.parametrize(
+    ("fairness", "asked"),
+    [
+        ("", 0),
+        (" /\\ WF_vars(Next)", 1),
+        ("\n    /\\ WF_vars(Next)", 1),
+        ("\n\n  /\\ WF_vars(Next)", 1),
+    ],
+)
+def test_a_specification_with_fairness_is_no_property_of_steps(
+    lamp: Path, fairness: str, asked: int
+) -> None:
+    spec = lamp.parents[1]
+    (spec / "Bulb.tla").write_text(
+        "---- MODULE Bulb ----\nVARIABLE lit\nvars == lit\nInit == lit = FALSE\n"
+        f"Next == lit' = ~lit\nSpec == Init /\\ [][Next]_vars{fairness}\n\n====\n"
+    )
+    text = LAMP.replace(
+        "Ends == <>", "Service == INSTANCE Bulb\nRefines == Service!Spec\nEnds == <>"
+    )
+    (spec / "Lamp.tla").write_text(text)
+    lamp.write_text(TABLE.replace('"Ends"', '"Refines"'))
+    case = case_of(lamp)
+
+    assert case.temporal == {"Refines"}
+    assert len(list(watch_of(case).impossible(case.configuration()))) == asked
+
+
 @pytest.mark.java
 def test_what_a_case_calls_idle_need_not_be_exercised(
     lamp: Path, capsys: pytest.CaptureFixture[str]
